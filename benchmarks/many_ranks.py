@@ -1,0 +1,94 @@
+"""One service fed by many ranks at once: 64 streams of one run, each a sender of its own. How many points a second are
+accepted, how long a batch takes, and how much memory the service has meanwhile."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import psutil
+from measure import Row, show
+from metrics_ingest import plain_rows
+from scratch import scratch
+
+from azureml.core import Experiment, Run
+from trainyard.client.home import Home
+
+# A process with several ranks: each sends its batches one after the other, all at once. Prints the seconds of each.
+SENDER = """
+import sys, threading, time
+from trainyard.contract.tape import CELL
+from trainyard.sdk.service import Yard
+import os
+workspace, run, first, ranks, batches, points = sys.argv[1:3] + [int(word) for word in sys.argv[3:]]
+sys.path.insert(0, os.environ["BENCHMARKS"])
+from metrics_ingest import tape
+runs = Yard.from_env(os.environ).runs(workspace)
+taken = []
+def rank(number):
+    names, cells = tape(points, 10)
+    sent = 0
+    for batch in range(batches):
+        data = (names if batch == 0 else b"") + cells
+        began = time.perf_counter()
+        sent = runs.send_tape(run, f"rank-{number}", sent, data)
+        taken.append(time.perf_counter() - began)
+threads = [threading.Thread(target=rank, args=(first + number,)) for number in range(ranks)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(*taken)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ranks", type=int, default=64)
+    parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--batches", type=int, default=8, help="of each rank")
+    parser.add_argument("--points", type=int, default=20_000, help="in a batch")
+    given = parser.parse_args()
+    with scratch() as yard:
+        run = Experiment(yard.workspace, "bench").start_logging(snapshot_directory=None, outputs=yard.folder)
+        total = given.ranks * given.batches * given.points
+        memory_before, seconds, taken, memory = feed(run, given)
+        counts = [series.values for series in run._runs.metrics(run.id, "m00000")]
+        assert sum(map(len, counts)) == total // 10, "every point is there once"
+        run.complete()
+    rate = total / seconds
+    show(
+        f"{given.ranks} ranks at once, {total:,} points",
+        [
+            Row("points a second", rate / 1e6, plain_rows(200_000) / 1e6, "M", None, "plain SQLite rows"),
+            Row(f"a batch of {given.points:,} points, median", statistics.median(taken) * 1e3),
+            Row("the slowest batch", max(taken) * 1e3),
+            Row("the service's memory", memory / 1e6, memory_before / 1e6, "MB", None, "idle"),
+        ],
+    )
+
+
+def feed(run: Run, given: argparse.Namespace) -> tuple[float, float, list[float], float]:
+    service = psutil.Process(Home.default(dict(os.environ)).ensure_running().pid)
+    idle = peak = service.memory_info().rss
+    each = given.ranks // given.processes
+    workspace = run._experiment.workspace._workspace_id_internal
+    variables = {**os.environ, "BENCHMARKS": os.path.dirname(os.path.abspath(__file__))}
+    began = time.perf_counter()
+    senders = []
+    for at in range(given.processes):
+        words = [workspace, run.id, *map(str, (at * each, each, given.batches, given.points))]
+        argv = [sys.executable, "-c", SENDER, *words]
+        senders.append(subprocess.Popen(argv, env=variables, stdout=subprocess.PIPE, text=True))
+    while any(sender.poll() is None for sender in senders):
+        peak = max(peak, service.memory_info().rss)
+        time.sleep(0.05)
+    seconds = time.perf_counter() - began
+    taken = [float(word) for sender in senders for word in sender.communicate()[0].split()]
+    return idle, seconds, taken, peak
+
+
+if __name__ == "__main__":
+    main()

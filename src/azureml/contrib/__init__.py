@@ -1,0 +1,1 @@
+"""The SDK's early names for what later left `contrib`."""

@@ -1,0 +1,1 @@
+"""What scoring scripts import to handle requests and responses themselves."""

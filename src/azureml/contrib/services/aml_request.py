@@ -1,0 +1,3 @@
+from trainyard.scoring.messages import AMLRequest, rawhttp
+
+__all__ = ["AMLRequest", "rawhttp"]

@@ -1,0 +1,3 @@
+from trainyard.scoring.messages import AMLResponse
+
+__all__ = ["AMLResponse"]

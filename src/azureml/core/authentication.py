@@ -1,0 +1,8 @@
+"""Re-exports: see trainyard.sdk.authentication."""
+
+from trainyard.sdk.authentication import AbstractAuthentication as AbstractAuthentication
+from trainyard.sdk.authentication import AzureCliAuthentication as AzureCliAuthentication
+from trainyard.sdk.authentication import InteractiveLoginAuthentication as InteractiveLoginAuthentication
+from trainyard.sdk.authentication import MsiAuthentication as MsiAuthentication
+from trainyard.sdk.authentication import ServicePrincipalAuthentication as ServicePrincipalAuthentication
+from trainyard.sdk.authentication import TokenAuthentication as TokenAuthentication

@@ -1,0 +1,36 @@
+"""Re-exports: see trainyard.sdk.computes.compute and its neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainyard.sdk.computes.aks_compute import AksCompute
+from trainyard.sdk.computes.amlcompute import AmlCompute
+from trainyard.sdk.computes.batchai import BatchAiCompute
+from trainyard.sdk.computes.compute import ComputeTarget
+
+__all__ = ["AksCompute", "AmlCompute", "BatchAiCompute", "ComputeTarget", "DsvmCompute", "RemoteCompute"]
+
+_ELSEWHERE = frozenset(
+    {
+        "AdlaCompute",
+        "ComputeInstance",
+        "DatabricksCompute",
+        "DataFactoryCompute",
+        "HDInsightCompute",
+        "KubernetesCompute",
+        "SynapseCompute",
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("DsvmCompute", "RemoteCompute"):
+        from trainyard.sdk.computes import remote
+
+        return getattr(remote, name)
+    if name in _ELSEWHERE:
+        from trainyard.sdk.elsewhere import refusal
+
+        raise refusal(f"azureml.core.compute.{name}")
+    raise AttributeError(f"module 'azureml.core.compute' has no attribute {name!r}")

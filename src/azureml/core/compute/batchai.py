@@ -1,0 +1,3 @@
+"""Re-exports: see trainyard.sdk.computes.batchai."""
+
+from trainyard.sdk.computes.batchai import BatchAiCompute as BatchAiCompute

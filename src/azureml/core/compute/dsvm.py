@@ -1,0 +1,3 @@
+"""Re-exports: see trainyard.sdk.computes.remote."""
+
+from trainyard.sdk.computes.remote import DsvmCompute as DsvmCompute

@@ -1,0 +1,3 @@
+"""Re-exports: see trainyard.sdk.environments.container_registry."""
+
+from trainyard.sdk.environments.container_registry import ContainerRegistry as ContainerRegistry

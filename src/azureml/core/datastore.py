@@ -1,0 +1,3 @@
+"""Re-exports: see trainyard.sdk.data.datastore."""
+
+from trainyard.sdk.data.datastore import Datastore as Datastore

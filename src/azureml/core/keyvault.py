@@ -1,0 +1,3 @@
+"""Re-exports: see trainyard.sdk.keyvault."""
+
+from trainyard.sdk.keyvault import Keyvault as Keyvault

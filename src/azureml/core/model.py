@@ -1,0 +1,7 @@
+"""Re-exports: see trainyard.sdk.models.model and its neighbours."""
+
+from trainyard.sdk.data.dataset import Dataset as Dataset
+from trainyard.sdk.models.model import Model as Model
+from trainyard.sdk.models.model_package import ModelPackage as ModelPackage
+from trainyard.sdk.models.resource_configuration import ResourceConfiguration as ResourceConfiguration
+from trainyard.sdk.services.inference_config import InferenceConfig as InferenceConfig

@@ -1,0 +1,3 @@
+"""Re-exports: see trainyard.sdk.workspace."""
+
+from trainyard.sdk.workspace import Workspace as Workspace

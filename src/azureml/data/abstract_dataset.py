@@ -1,0 +1,3 @@
+"""Re-exports: see trainyard.sdk.data.dataset_base."""
+
+from trainyard.sdk.data.dataset_base import AbstractDataset as AbstractDataset

@@ -1,0 +1,3 @@
+"""Re-exports: see trainyard.sdk.data.tabular_dataset."""
+
+from trainyard.sdk.data.tabular_dataset import TabularDataset as TabularDataset

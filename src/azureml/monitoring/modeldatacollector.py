@@ -1,0 +1,3 @@
+from trainyard.scoring.collector import ModelDataCollector
+
+__all__ = ["ModelDataCollector"]

@@ -1,0 +1,1 @@
+"""The names of azureml.train that this version of Trainyard has."""

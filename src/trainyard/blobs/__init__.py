@@ -1,0 +1,1 @@
+"""Bytes by content, and source directories kept that way. Standard library only, `pathspec` where ignore files are."""

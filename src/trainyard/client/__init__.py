@@ -1,0 +1,1 @@
+"""The HTTP client, one module per API area. Standard library only: it also runs inside jobs."""

@@ -1,0 +1,1 @@
+"""What crosses a wall: states, errors, ids, records and wire formats. Standard library only; imports no other room."""

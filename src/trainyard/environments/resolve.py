@@ -1,0 +1,218 @@
+"""From requirements to a lock. What cannot be had is replaced where that is allowed, and said."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from packaging.requirements import Requirement
+
+from trainyard.contract.errors import BuildFailed, EnvironmentRefused, IndexAway, Unsatisfied
+from trainyard.environments import numpy_one, pins
+from trainyard.environments.names import normalised
+from trainyard.environments.pins import Available, Lacking
+from trainyard.environments.request import Interpreter
+from trainyard.environments.specification import Wanted
+from trainyard.environments.uv import Uv
+
+_AT_ONCE = 4
+_WITH_TORCH = ("torchvision", "torchaudio")
+_CPU_WHEEL = re.compile(r"([A-Za-z0-9_.]+)-([^-]+\+cpu)-.*\.whl")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    lock: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Resolver:
+    uv: Uv
+    python: Interpreter
+    gpu: bool = False
+    names: frozenset[str | None] = frozenset()  # of all that is asked for together
+
+    def resolve(self, wanted: Wanted, extra: Iterable[str] = (), constraints: Iterable[str] = ()) -> Resolved:
+        """`extra`: requirements beside the wish's own, never relaxed."""
+        extra = list(extra)
+        names = frozenset(_name(line) for line in [*wanted.requirements, *extra])
+        return replace(self, names=names)._resolve(wanted, extra, constraints)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a wheel of any version."""
+        return self._first(name) is not None
+
+    def without(self, wanted: Wanted, name: str, error: BuildFailed) -> Wanted:
+        """The wish once more, after `name` did not build from its sources: with the nearest version that needs no
+        build, where that is allowed; else the error."""
+        line = next((it for it in wanted.requirements if _name(it) == name), None)
+        pin = pins.pinned(line) if line else None
+        here = replace(self, names=frozenset(map(_name, wanted.requirements)))
+        lacks = here._lacking(line, name in wanted.filled_in) if line and pin else None
+        if lacks is None or lacks.nearest is None:
+            raise error
+        if not (wanted.relax or lacks.filled_in):
+            raise EnvironmentRefused(pins.refusal([lacks], self.python.version, error.message)) from error
+        others = tuple(it for it in wanted.requirements if it != line)
+        return replace(wanted, requirements=tuple(sorted([*others, str(lacks.nearest)])))
+
+    def _resolve(self, wanted: Wanted, extra: list[str], constraints: Iterable[str]) -> Resolved:
+        self.uv.log(f"Resolving {len(wanted.requirements)} requirement(s) for Python {self.python.version}.")
+        requirements = [*wanted.requirements, *extra]
+        free = {normalised(name) for name in wanted.filled_in}
+        asked = [(line, self._for_this_machine(line, wanted, free)) for line in requirements]
+        free |= {_name(now) or "" for was, now in asked if _name(was) in free}  # under the name it has here
+        constraints = [*constraints, *self._cpu_builds(asked)]
+        lines = [line for _, line in asked]
+        try:
+            return self._done(self._compile(lines, constraints), asked)
+        except Unsatisfied as error:
+            self.uv.log("Not all of it is there as wheels; looking closer.")
+            fixed = {_name(line) for line in extra}
+            return self._done(self._closer(wanted, lines, constraints, free, fixed, error), asked)
+
+    def _closer(
+        self,
+        wanted: Wanted,
+        lines: list[str],
+        constraints: list[str],
+        free: set[str],
+        fixed: set[str | None],
+        first: Unsatisfied,
+    ) -> str:
+        """The lock, by building sources, or with other versions where that is allowed; never of those in `fixed`."""
+        candidates = [line for line in lines if pins.pinned(line)]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            looked = pool.map(lambda line: self._lacking(line, _name(line) in free), candidates)
+        lacking = [pin for pin in looked if pin is not None]
+        users = [pin for pin in lacking if not pin.filled_in]
+        replaced = self._replaced(lines, [pin for pin in lacking if pin.filled_in or wanted.relax])
+        if users and not wanted.relax:
+            try:
+                return self._compile(replaced, constraints, build=True)
+            except (Unsatisfied, BuildFailed) as error:
+                raise EnvironmentRefused(pins.refusal(users, self.python.version, first.message)) from error
+        loose = {_name(pin.requirement) for pin in lacking} | {pin.nearest.name for pin in lacking if pin.nearest}
+        attempts = [(replaced, False), (replaced, True)]
+        if lacking:
+            attempts.append((_loosened(replaced, loose), False))
+        if wanted.relax:  # one pin gives way before all of them do
+            pins_left = [name for line in replaced if pins.pinned(line) and (name := _name(line)) not in fixed]
+            attempts += [(_loosened(replaced, {*loose, name}), False) for name in pins_left]
+            attempts.append((_loosened(replaced, set(pins_left)), True))
+        last: EnvironmentRefused = first
+        for attempt, build in attempts:
+            try:
+                return self._compile(attempt, constraints, build=build)
+            except (Unsatisfied, BuildFailed) as failed:
+                last = failed
+        raise last
+
+    def _compile(self, lines: Iterable[str], constraints: Iterable[str], *, build: bool = False) -> str:
+        lines, constraints = list(lines), list(constraints)
+        lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build)
+        if old := numpy_one.built_for_it(pins.versions_in(lock)):
+            self.uv.log(f"{', '.join(old)} goes with NumPy 1 only: {numpy_one.CONSTRAINT} is added.")
+            with contextlib.suppress(Unsatisfied):  # a user who wants NumPy 2 with them gets it
+                constraints.append(numpy_one.CONSTRAINT)
+                lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build)
+        return lock
+
+    def _done(self, lock: str, asked: list[tuple[str, str]]) -> Resolved:
+        named = [(was, now) for was, now in asked if _name(now)]
+        notes = pins.replacements(self._found_names(named, lock), lock, self.python.version)
+        for note in notes:
+            self.uv.log(note)
+        return Resolved(lock, tuple(notes))
+
+    def _found_names(self, asked: list[tuple[str, str]], lock: str) -> list[tuple[str, str]]:
+        """Each requirement with the name that it is in the lock under."""
+        there = pins.versions_in(lock)
+        found = []
+        for was, now in asked:
+            stand_ins = [name for name in pins.alternatives(Requirement(was).name, self.gpu) if name in there]
+            found.append((was, now if _name(now) in there or not stand_ins else stand_ins[0]))
+        return found
+
+    def _for_this_machine(self, line: str, wanted: Wanted, free: set[str]) -> str:
+        """A GPU build becomes its CPU build where there is no GPU and the wish allows it."""
+        name = _name(line)
+        if name is None or self.gpu or not (wanted.relax or name in free):
+            return line
+        stand_in = pins.alternatives(name, gpu=False)
+        return pins.renamed(line, stand_in[0]) if stand_in else line
+
+    def _cpu_builds(self, asked: list[tuple[str, str]]) -> list[str]:
+        """Constraints to builds without CUDA, where such fit."""
+        names = {_name(now): now for _, now in asked if _name(now)}
+        return [
+            f"{name}=={version}"
+            for name, version in self._without_cuda().items()
+            if name in names and Requirement(names[name]).specifier.contains(version, prereleases=True)
+        ]
+
+    def _without_cuda(self) -> dict[str, str]:
+        """Builds without CUDA that the machine's own link folders offer are preferred where there is no GPU: the
+        index's builds of the same packages bring gigabytes that nothing here can use."""
+        found: dict[str, str] = {}
+        tag = f"cp{self.python.minor[0]}{self.python.minor[1]}"
+        for folder in () if self.gpu else self.uv.options.find_links:
+            path = folder.removeprefix("file://")
+            for file in sorted(os.listdir(path)) if os.path.isdir(path) else []:
+                wheel = _CPU_WHEEL.fullmatch(file)
+                if wheel is not None and tag in file:
+                    found[normalised(wheel[1])] = wheel[2]
+        if any(name in self.names and name not in found for name in _WITH_TORCH):
+            found.pop("torch", None)  # theirs are linked with CUDA, and then so must torch be
+        return found
+
+    def _lacking(self, line: str, filled_in: bool) -> Lacking | None:
+        """None: there is a wheel for it."""
+        if self._first(line) is not None:
+            return None
+        requirement = pins.pinned(line)
+        assert requirement is not None
+        version = pins.version_named(requirement)
+        if without_cuda := self._without_cuda().get(normalised(requirement.name)):
+            return Lacking(line, Available(requirement.name, without_cuda), filled_in)
+        names = (requirement.name, *pins.alternatives(requirement.name, self.gpu))
+        for name in names:
+            if name != requirement.name and (same := self._first(pins.renamed(line, name))):
+                return Lacking(line, Available(name, same), filled_in)
+            below = self._first(f"{name}<{version}")
+            above = self._first(f"{name}>{version}", lowest=True)
+            if near := pins.nearest(version, below, above):
+                return Lacking(line, Available(name, near), filled_in)
+        return Lacking(line, None, filled_in)
+
+    def _first(self, line: str, *, lowest: bool = False) -> str | None:
+        """The version that the solver takes for one requirement alone; None: there is none with a wheel."""
+        alone = replace(self.uv, options=replace(self.uv.options, constraints=()))
+        try:
+            lock = alone.compile([line], self.python.path, deps=False, lowest=lowest, hashes=False)
+        except IndexAway:
+            raise
+        except EnvironmentRefused:
+            return None
+        return next(iter(pins.versions_in(lock).values()), None)
+
+    def _replaced(self, lines: list[str], lacking: list[Lacking]) -> list[str]:
+        near = {pin.requirement: str(pin.nearest) for pin in lacking if pin.nearest}
+        return [near.get(line, line) for line in lines]
+
+
+def _loosened(lines: list[str], names: set[str | None]) -> list[str]:
+    return [pins.without_versions(line) if pins.pinned(line) and _name(line) in names else line for line in lines]
+
+
+def _name(line: str) -> str | None:
+    """None: an address."""
+    requirement = pins.pinned(line)
+    if requirement is not None:
+        return normalised(requirement.name)
+    return None if "://" in line else normalised(Requirement(line).name)

@@ -1,0 +1,245 @@
+"""The `uv` program: resolve requirements to a lock, install a lock into an environment."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from trainyard.contract.errors import BuildFailed, DiskFull, EnvironmentRefused, IndexAway, Unsatisfied
+from trainyard.environments.options import PipOptions, for_uv, redacted
+
+_LIBC = ctypes.CDLL(None)
+_NOISE = re.compile(r"warning: Failed to (?:hardlink|inspect)|^\s*If the cache and target directories")
+_NETWORK = re.compile(
+    r"Failed to fetch|error sending request|timed out|dns error|Could not connect|Request failed after", re.I
+)
+_NEEDS_OLD_TOOLS = "No module named 'pkg_resources'"  # which setuptools has not any more
+_OLD_TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "old_tools.txt")
+_NO_SPACE = ("No space left on device", "os error 28", "Disk quota exceeded", "os error 122", "File too large")
+
+
+@dataclass(frozen=True)
+class Uv:
+    """How to call it: with which settings, in whose time."""
+
+    program: str
+    options: PipOptions
+    variables: Mapping[str, str]
+    log: Callable[[str], None]
+    until: float = float("inf")  # monotonic: when everything has to be over
+    answer_s: int = 30  # an index that says nothing for this long does not answer
+    cache: str | None = None
+    quiet: bool = field(default=False, kw_only=True)
+    old_tools: bool = field(default=False, kw_only=True)  # build sources with the setuptools of their time
+
+    def compile(
+        self,
+        requirements: Iterable[str],
+        python: str,
+        *,
+        constraints: Iterable[str] = (),
+        deps: bool = True,
+        build: bool = False,
+        lowest: bool = False,
+        hashes: bool = True,
+    ) -> str:
+        """The lock: every distribution with its version and hashes, in the form of a requirements file."""
+        with tempfile.TemporaryDirectory(prefix="trainyard-uv-") as folder:
+            source = os.path.join(folder, "requirements.in")
+            _write(source, requirements)
+            argv = ["pip", "compile", source, "--python", python, "--no-header", "--no-annotate", "--quiet"]
+            argv += ["--generate-hashes"] if hashes else []
+            argv += [] if deps else ["--no-deps"]
+            argv += ["--resolution", "lowest-direct"] if lowest else []
+            argv += self._binary_rules(build)
+            if constraints := list(constraints):
+                _write(os.path.join(folder, "constraints.txt"), constraints)
+                argv += ["--constraint", os.path.join(folder, "constraints.txt")]
+            for path in self.options.constraints:
+                argv += ["--constraint", path]
+            # what it says when it fails is in the error; a first attempt that fails is no news
+            return replace(self, quiet=True)._run(argv, folder).replace(folder + os.sep, "")
+
+    def sync(self, lock: str, interpreter: str, *, exact: bool = True) -> None:
+        """Install what the lock names, and nothing else. `exact`: what it does not name goes."""
+        if not any(line and line[0] not in "#- " for line in lock.splitlines()):
+            return
+        with tempfile.TemporaryDirectory(prefix="trainyard-uv-") as folder:
+            path = os.path.join(folder, "environment.lock")
+            _write(path, [lock])
+            verb = ["pip", "sync"] if exact else ["pip", "install", "--no-deps", "-r"]
+            self._run([*verb, path, "--python", interpreter, "--break-system-packages"], folder)
+
+    def install(self, what: Iterable[str], interpreter: str) -> None:
+        """Named things without what they depend on."""
+        argv = ["pip", "install", "--no-deps", "--python", interpreter, "--break-system-packages", *what]
+        self._run(argv, None)
+
+    def freeze(self, interpreter: str) -> list[str]:
+        """name==version of what is installed."""
+        said = self._run(["pip", "freeze", "--python", interpreter, "--quiet"], None)
+        return [line for line in said.splitlines() if re.fullmatch(r"[\w.-]+==\S+", line)]
+
+    def _binary_rules(self, build: bool) -> list[str]:
+        argv = [] if build else ["--no-build"]
+        argv += [word for name in self.options.only_binary for word in ("--only-binary", name)]
+        return argv + [word for name in self.options.no_binary for word in ("--no-binary", name)]
+
+    def _run(self, argv: list[str], private: str | None) -> str:
+        """What it prints; its messages go to the log as they come, without credentials."""
+        variables = {
+            **{
+                name: value for name, value in self.variables.items() if not name.startswith(("UV_INDEX", "UV_PROJECT"))
+            },
+            **for_uv(self.options),
+            "UV_HTTP_TIMEOUT": str(self.answer_s),
+            "UV_HTTP_RETRIES": "1",
+            "UV_NO_PROGRESS": "1",
+            "UV_NO_CONFIG": "1",
+            "UV_PYTHON_DOWNLOADS": "never",
+            "NO_COLOR": "1",
+        }
+        if self.cache:
+            variables["UV_CACHE_DIR"] = self.cache
+        if self.old_tools:
+            variables["UV_BUILD_CONSTRAINT"] = _OLD_TOOLS
+        variables.pop("VIRTUAL_ENV", None)
+        if self.options.no_index and argv[:1] == ["pip"] and argv[1] != "freeze":
+            argv = [*argv, "--no-index"]  # uv has no variable for it
+        said: list[str] = []
+        with _started([self.program, *argv], variables) as process:
+            try:
+                output = _read_both(process, self.until, lambda line: self._hear(line, said, private))
+            except TimeoutError as error:
+                raise IndexAway(
+                    "The build took longer than it may. Is the package index slow? Raise "
+                    "TRAINYARD_BUILD_DEADLINE (seconds) of the service, and submit again."
+                ) from error
+            code = process.wait()
+        if code != 0 and not self.old_tools and any(_NEEDS_OLD_TOOLS in line for line in said):
+            self.log("Its sources need the setuptools of their time: building again with that.")
+            return replace(self, old_tools=True)._run(argv, private)
+        if code != 0:
+            raise _error(code, "\n".join(said))
+        return output
+
+    def _hear(self, line: str, said: list[str], private: str | None) -> None:
+        line = redacted(line)
+        if private:
+            line = line.replace(private + os.sep, "")
+        if not _NOISE.search(line):
+            said.append(line)
+            if not self.quiet:
+                self.log(line)
+
+
+@functools.cache
+def find_program() -> str:
+    """uv from its PyPI package, beside our own interpreter."""
+    try:
+        from uv import find_uv_bin
+
+        return str(find_uv_bin())
+    except (ImportError, FileNotFoundError) as error:
+        if found := shutil.which("uv"):
+            return found
+        raise EnvironmentRefused("The program uv is missing. Install it again: pip install uv.") from error
+
+
+def _error(code: int, said: str) -> EnvironmentRefused | DiskFull:
+    if any(mark in said for mark in _NO_SPACE):
+        return DiskFull("the environments")
+    sentence = _sentence(said) or f"uv ended with code {code}."
+    if _NETWORK.search(said):
+        return IndexAway(
+            f"{sentence} Check that the package index can be reached from the service's machine, then submit again."
+        )
+    if "Failed to build" in said or "failed to build" in said:
+        return BuildFailed(sentence)
+    return Unsatisfied(sentence)
+
+
+def _sentence(said: str) -> str:
+    """From its error on, on one line where it is short."""
+    found = re.search(r"^error:", said, re.M)
+    text = said[found.start() :] if found else said
+    text = re.sub(r"^\s*(?:error|cause):\s*", "", text, flags=re.M)
+    text = re.sub(r"No solution found when resolving dependencies:?\s*", "", text)
+    text = re.sub(r"^hint: Wheels are required.*$", "", text, flags=re.M)  # our way of asking, not the user's wish
+    text = re.sub(r"\n+hint: ", " Hint: ", text)
+    text = re.sub(r"\s*\n\s*", " ", text).strip()
+    return text if len(text) <= 3000 else text[:3000] + " …"
+
+
+def _write(path: str, lines: Iterable[str]) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def _end_with_us() -> None:
+    """A builder that is killed must not leave a uv behind that goes on writing."""
+    _LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+@contextlib.contextmanager
+def _started(argv: list[str], variables: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(variables),
+        cwd="/",
+        text=True,
+        errors="replace",
+        process_group=0,
+        preexec_fn=_end_with_us if sys.platform == "linux" else None,
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def _read_both(process: subprocess.Popen[str], until: float, hear: Callable[[str], None]) -> str:
+    """Its output; each line of its messages to `hear` as it comes. TimeoutError when it is not done by `until`."""
+    import selectors
+
+    assert process.stdout is not None
+    assert process.stderr is not None
+    parts: list[bytes] = []
+    waiting = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        selector.register(process.stderr, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(None if until == float("inf") else max(0.0, until - time.monotonic()))
+            if not ready or time.monotonic() > until:
+                raise TimeoutError
+            for key, _ in ready:
+                data = os.read(key.fd, 1 << 16)
+                if not data:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is process.stdout:
+                    parts.append(data)
+                else:
+                    *lines, waiting = (waiting + data).split(b"\n")
+                    for line in lines:
+                        hear(line.decode("utf-8", "replace").rstrip())
+    if waiting:
+        hear(waiting.decode("utf-8", "replace").rstrip())
+    return b"".join(parts).decode("utf-8", "replace")

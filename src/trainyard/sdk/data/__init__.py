@@ -1,0 +1,1 @@
+"""Datastores and datasets."""

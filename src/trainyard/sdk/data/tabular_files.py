@@ -1,0 +1,83 @@
+"""Tables, written: into datastores, as Parquet or CSV."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from typing import Any
+
+from trainyard.contract.data import DatasetDefinition, DataSource
+from trainyard.sdk.data.tabular_plan import wanted
+from trainyard.sdk.data.transfers import upload
+from trainyard.sdk.errors import UserErrorException
+
+
+def write_parquet(frame: Any, store: Any, folder: str, *, row_group_size: int | None = None, show: bool) -> None:
+    wanted("pyarrow")
+    with tempfile.TemporaryDirectory(prefix="trainyard-table-") as aside:
+        file = os.path.join(aside, "part-00000.parquet")
+        frame.to_parquet(file, index=False, **({"row_group_size": row_group_size} if row_group_size else {}))
+        upload(store._depot(), [(file, "part-00000.parquet")], folder, overwrite=True, show=show)
+
+
+def to_files(dataset: Any, form: str, separator: str = ",") -> Any:
+    """The dataset as it is now, as one file of the default datastore."""
+    from trainyard.sdk.data.file_dataset import FileDataset
+
+    store = _default_store(dataset)
+    frame = dataset.to_pandas_dataframe().reset_index(drop=True)
+    folder = f"converted/{uuid.uuid4()}"
+    with tempfile.TemporaryDirectory(prefix="trainyard-table-") as aside:
+        name = f"part-00000.{form}"
+        file = os.path.join(aside, name)
+        if form == "csv":
+            frame.to_csv(file, index=False, sep=separator)
+        else:
+            wanted("pyarrow")
+            frame.to_parquet(file, index=False)
+        upload(store._depot(), [(file, name)], folder, overwrite=True, show=False)
+    return FileDataset(DatasetDefinition("file", (DataSource(folder, store.name),)), store.workspace)
+
+
+def partitioned(dataset: Any, keys: Any, target: Any, name: str | None, show: bool, as_files: bool) -> Any:
+    from trainyard.sdk.data.dataset_factory import FileDatasetFactory, TabularDatasetFactory, _target
+
+    if not keys or isinstance(keys, str):
+        raise UserErrorException("partition_keys is a list of column names, such as ['state'].")
+    store, folder = _target(target)
+    frame = dataset.to_pandas_dataframe().reset_index(drop=True)
+    if missing := [key for key in keys if key not in frame.columns]:
+        raise UserErrorException(f"There is no column {missing[0]!r} to partition by. Check partition_keys.")
+    top = "/".join(part for part in (folder, str(uuid.uuid4())) if part)
+    with tempfile.TemporaryDirectory(prefix="trainyard-table-") as aside:
+        files = []
+        for number, (values, rows) in enumerate(frame.groupby(keys, dropna=False)):
+            file = os.path.join(aside, f"{number}.parquet")
+            wanted("pyarrow")
+            rows.drop(columns=keys).to_parquet(file, index=False)
+            files.append((file, "/".join([*map(_as_folder, values), "part-00000.parquet"])))
+        upload(store._depot(), files, top, overwrite=True, show=show)
+    form = "/".join([top, *(f"{{{key}}}" for key in keys), "*.parquet"])
+    path = (store, f"{top}/**/*.parquet")
+    made: Any = (
+        FileDatasetFactory.from_files(path, validate=False, partition_format=form)
+        if as_files
+        else TabularDatasetFactory.from_parquet_files(path, validate=False, partition_format=form)
+    )
+    return made.register(store.workspace, name, create_new_version=True) if name else made
+
+
+def _as_folder(value: Any) -> str:
+    """A value as the name of a folder: what could be more than a name is replaced."""
+    text = "".join("_" if letter in "/\\" or ord(letter) < 32 else letter for letter in str(value))
+    return text if text not in ("", ".", "..") else "_"
+
+
+def _default_store(dataset: Any) -> Any:
+    if dataset._workspace is None:
+        raise UserErrorException(
+            "The files are written to the workspace's default datastore, and this dataset is of no workspace yet. "
+            "Register it first."
+        )
+    return dataset._workspace.get_default_datastore()

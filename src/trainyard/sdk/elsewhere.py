@@ -1,0 +1,87 @@
+"""Names of the SDK that are not here, each with what to use instead. One table: the imports that fail say it, and
+`trainyard check` does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PIPELINE = (
+    "pipelines are not part of Trainyard. Submit the steps one after the other with ScriptRunConfig and "
+    "run.wait_for_completion(), hand files on with run.download_files() or a datastore, and group them as children of "
+    "one run with run.submit_child()"
+)
+_AUTOML = (
+    "automated machine learning is not part of Trainyard. Train candidates yourself and let HyperDriveConfig choose, "
+    "or call a library such as FLAML or auto-sklearn from your script"
+)
+_EXPLAIN = (
+    "explanations are not part of Trainyard. Call interpret-community or shap from your script, and keep the result "
+    "with run.upload_file() or run.log_image()"
+)
+_LEARNING = "reinforcement learning is not part of Trainyard. Start Ray's RLlib in a script of your own"
+_CLOUD_COMPUTE = (
+    "is a service of Azure's. Use AmlCompute for nodes here, or RemoteCompute.attach_configuration for a machine"
+)
+
+# Longest name first counts. A module stands for all below it.
+ELSEWHERE = {
+    "azureml.accel": "models on Azure's FPGAs are not part of Trainyard. Serve the model with Model.deploy",
+    "azureml.automl": _AUTOML,
+    "azureml.contrib.automl": _AUTOML,
+    "azureml.contrib.brainwave": "models on Azure's FPGAs are not part of Trainyard. Serve the model with Model.deploy",
+    "azureml.contrib.dataset": "labelled data sets are not part of Trainyard. Read their files with Dataset.File",
+    "azureml.contrib.explain": _EXPLAIN,
+    "azureml.contrib.fairness": "fairness dashboards are not part of Trainyard. Call fairlearn from your script",
+    "azureml.contrib.interpret": _EXPLAIN,
+    "azureml.contrib.notebook": "run a notebook as a job with ScriptRunConfig(command=['papermill', …])",
+    "azureml.contrib.pipeline": _PIPELINE,
+    "azureml.contrib.train": _LEARNING,
+    "azureml.core.LinkedService": "linked services are Azure's. Register the data with Datastore instead",
+    "azureml.core.PrivateEndPoint": "private endpoints are Azure's. A team's service listens where its operator says",
+    "azureml.core.compute.AdlaCompute": "Data Lake Analytics " + _CLOUD_COMPUTE,
+    "azureml.core.compute.ComputeInstance": "a compute instance " + _CLOUD_COMPUTE + "; a notebook runs where you are",
+    "azureml.core.compute.DataFactoryCompute": "Data Factory " + _CLOUD_COMPUTE,
+    "azureml.core.compute.DatabricksCompute": "Databricks " + _CLOUD_COMPUTE,
+    "azureml.core.compute.HDInsightCompute": "HDInsight " + _CLOUD_COMPUTE,
+    "azureml.core.compute.KubernetesCompute": "Kubernetes " + _CLOUD_COMPUTE,
+    "azureml.core.compute.SynapseCompute": "Synapse " + _CLOUD_COMPUTE,
+    "azureml.core.linked_service": "linked services are Azure's. Register the data with Datastore instead",
+    "azureml.core.private_endpoint": "private endpoints are Azure's. A team's service listens where its operator says",
+    "azureml.data.dbfs_datastore": "Databricks' file system is not reached from here. Copy the data to a datastore",
+    "azureml.datadrift": "drift monitors are not part of Trainyard. Compare data sets in a run of your own",
+    "azureml.dataprep": "use Dataset.Tabular and Dataset.File, or pandas",
+    "azureml.explain": _EXPLAIN,
+    "azureml.fairness": "fairness dashboards are not part of Trainyard. Call fairlearn from your script",
+    "azureml.interpret": _EXPLAIN,
+    "azureml.pipeline": _PIPELINE,
+    "azureml.responsibleai": _EXPLAIN,
+    "azureml.studio": _PIPELINE,
+    "azureml.train.automl": _AUTOML,
+    "azureml.train.rl": _LEARNING,
+}
+
+
+def instead_of(name: str) -> str | None:
+    """What to use in the place of a name or of what it is in; None for names that the table does not have."""
+    parts = name.split(".")
+    for length in range(len(parts), 1, -1):
+        if found := ELSEWHERE.get(".".join(parts[:length])):
+            return found
+    return None
+
+
+def refusal(name: str) -> ImportError:
+    """For an import of `name`: says what to use instead."""
+    known = instead_of(name)
+    said = known or "this version of Trainyard does not have it. docs/compatibility.md lists what there is"
+    return ModuleNotFoundError(f"{name}: {said}. `trainyard check` finds such names in a whole folder.", name=name)
+
+
+class NotHere:
+    """The last finder of modules: nobody else has found this one."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any = None, target: Any = None) -> None:
+        del path, target
+        if fullname.startswith("azureml."):
+            raise refusal(fullname)

@@ -1,0 +1,1 @@
+"""Environments: what a user says of packages, and what becomes of it."""

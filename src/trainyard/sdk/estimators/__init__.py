@@ -1,0 +1,1 @@
+"""The estimators of 2018 and 2020."""

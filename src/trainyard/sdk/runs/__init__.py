@@ -1,0 +1,1 @@
+"""Runs: what they are, what they log, how they are followed and found."""

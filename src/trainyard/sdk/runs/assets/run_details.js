@@ -1,0 +1,418 @@
+// A run, drawn: state and phases, charts, what it used, its log, the runs below it. No library, no build step.
+// The model has the parts `run`, `metrics`, `system`, `log`, `children`; `chosen_log` goes back.
+
+const COLOURS = ["#2f6fde", "#d9612c", "#2a9d68", "#9a4fc4", "#c23b6b", "#8a7a12", "#138a9e", "#6b7280"];
+const SCALE = ["#3b2f8f", "#2f6fde", "#1fa187", "#8fc23c", "#f2b134"];
+const KINDS = {
+  Completed: "good", Failed: "bad", Canceled: "off", CancelRequested: "off",
+  Running: "live", Finalizing: "live", Starting: "live",
+};
+
+export function h(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  return filled(made, attributes, children);
+}
+
+function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function filled(made, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return made;
+}
+
+// Numbers and times in words.
+
+export function short(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value !== "number") return String(value);
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2).replace("e+", "e");
+  return String(Number(value.toPrecision(4)));
+}
+
+export function bytes(value) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let at = 0;
+  while (Math.abs(value) >= 1000 && at < units.length - 1) { value /= 1000; at += 1; }
+  return `${at && Math.abs(value) < 100 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
+}
+
+export function span(milliseconds) {
+  const seconds = Math.max(0, milliseconds / 1000);
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds), minutes = Math.floor(whole / 60), two = (n) => String(n).padStart(2, "0");
+  if (minutes < 1) return `${whole} s`;
+  if (minutes < 60) return `${minutes}:${two(whole % 60)}`;
+  return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`;
+}
+
+export function ticks(low, high, about = 4) {
+  if (!(high > low)) return [low];
+  const raw = (high - low) / about, power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw * 0.7);
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9; at += step) {
+    found.push(Math.abs(at) < step * 1e-9 ? 0 : at);
+  }
+  return found;
+}
+
+// What stands on a line after every carriage return has drawn over it, as a terminal shows it.
+export function drawn(text) {
+  return text.split("\n").map((line) => {
+    const parts = line.replace(/\r+$/, "").split("\r");
+    return parts[parts.length - 1];
+  }).join("\n").replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "");
+}
+
+// A line chart with axes, and the nearest value under the pointer.
+export function chart(metric, { colour = COLOURS[0], format = short, height = 150, floor = null } = {}) {
+  const width = 340, left = 46, right = 10, top = 8, bottom = 20;
+  const points = metric.points;
+  const xs = points.map((p) => p[0]), ys = points.map((p) => p[1]);
+  let [x0, x1] = [Math.min(...xs), Math.max(...xs)], [y0, y1] = [Math.min(...ys), Math.max(...ys)];
+  if (floor !== null) y0 = Math.min(y0, floor);
+  if (x0 === x1) { x0 -= 0.5; x1 += 0.5; }
+  const flat = y0 === y1;
+  if (flat) { const room = Math.abs(y0) * 0.1 || 1; y0 -= floor === null ? room : 0; y1 += room; }
+  const pad = floor === null ? (y1 - y0) * 0.06 : 0;
+  y0 -= pad; y1 += (y1 - y0) * 0.06;
+  const px = (x) => left + ((x - x0) / (x1 - x0)) * (width - left - right);
+  const py = (y) => top + (1 - (y - y0) / (y1 - y0)) * (height - top - bottom);
+  const across = (x) => (metric.kind === "times" ? span(x * 1000) : `${metric.stepped ? "step" : "#"} ${short(x)}`);
+  const grid = (flat ? [ys[0]] : ticks(y0, y1, 3)).flatMap((y) => [
+    svg("line", { x1: left, x2: width - right, y1: py(y), y2: py(y), class: "ty-grid" }),
+    svg("text", { x: left - 6, y: py(y) + 3.5, class: "ty-tick", "text-anchor": "end" }, format(y)),
+  ]);
+  const below = ticks(x0, x1, 4).filter((x) => xs.length > 1 || x === xs[0]).map((x) =>
+    svg("text", { x: px(x), y: height - 5, class: "ty-tick", "text-anchor": "middle" }, metric.kind === "times" ? span(x * 1000) : short(x)));
+  const way = points.map((p, at) => `${at ? "L" : "M"}${px(p[0]).toFixed(1)},${py(p[1]).toFixed(1)}`).join("");
+  const base = py(Math.max(y0, Math.min(y1, floor === null ? y0 : floor)));
+  const area = `${way}L${px(xs[xs.length - 1]).toFixed(1)},${base}L${px(xs[0]).toFixed(1)},${base}Z`;
+  const end = points[points.length - 1];
+  const dots = points.length <= 40 ? points : [end];
+  const mark = svg("g", { class: "ty-mark", visibility: "hidden" },
+    svg("line", { y1: top, y2: height - bottom, class: "ty-cross" }), svg("circle", { r: 3.5, fill: colour }));
+  const tip = h("div", { class: "ty-tip", hidden: true });
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "ty-chart", role: "img", "aria-label": metric.name },
+    grid, below,
+    points.length > 1 && svg("path", { d: area, fill: colour, opacity: 0.08 }),
+    points.length > 1 && svg("path", { d: way, fill: "none", stroke: colour, "stroke-width": 1.8, "stroke-linejoin": "round" }),
+    dots.map((p) => svg("circle", { cx: px(p[0]), cy: py(p[1]), r: points.length <= 40 ? 2.2 : 2.6, fill: colour, class: "ty-dot" })),
+    mark);
+  picture.addEventListener("mousemove", (event) => {
+    const box = picture.getBoundingClientRect(), at = ((event.clientX - box.left) / box.width) * width;
+    const near = points.reduce((best, p) => (Math.abs(px(p[0]) - at) < Math.abs(px(best[0]) - at) ? p : best));
+    mark.setAttribute("visibility", "visible");
+    mark.firstChild.setAttribute("x1", px(near[0])); mark.firstChild.setAttribute("x2", px(near[0]));
+    mark.lastChild.setAttribute("cx", px(near[0])); mark.lastChild.setAttribute("cy", py(near[1]));
+    tip.hidden = false;
+    tip.textContent = `${across(near[0])}   ${format(near[1])}`;
+    tip.style.left = `${(px(near[0]) / width) * 100}%`;
+    tip.classList.toggle("ty-flip", px(near[0]) > width * 0.6);
+  });
+  picture.addEventListener("mouseleave", () => { mark.setAttribute("visibility", "hidden"); tip.hidden = true; });
+  return h("div", { class: "ty-plot" }, picture, tip);
+}
+
+function card(title, value, about, body, wide = false) {
+  return h("section", { class: wide ? "ty-card ty-wide" : "ty-card", "data-name": title },
+    h("header", {}, h("h4", { title: about || title }, title), value !== null && h("output", {}, value)),
+    about && h("p", { class: "ty-about" }, about), body);
+}
+
+function metricCard(metric, at) {
+  const about = metric.about;
+  if (metric.kind === "line" && metric.points.length > 1) {
+    return card(metric.name, short(metric.last), about, chart(metric, { colour: COLOURS[at % COLOURS.length] }));
+  }
+  if (metric.kind === "table") return card(metric.name, `${metric.count} rows`, about, tableOf(metric), true);
+  if (metric.kind === "confusion_matrix" && metric.matrix) return card(metric.name, null, about, matrixOf(metric.matrix));
+  if (metric.image) return card(metric.name, null, about, h("img", { src: metric.image, alt: metric.name }));
+  if (metric.kind === "line" || metric.kind === "text") return null;
+  return card(metric.name, null, about, h("code", {}, metric.file || ""));
+}
+
+function tile(metric) {
+  return h("div", { class: "ty-tile", title: metric.about || metric.name, "data-name": metric.name },
+    h("span", {}, metric.name), h("b", {}, short(metric.last)));
+}
+
+function tableOf(metric) {
+  const names = Object.keys(metric.columns), columns = names.map((name) => metric.columns[name]);
+  const rows = columns.length ? columns[0].map((_, at) => columns.map((column) => column[at])) : [];
+  return h("div", { class: "ty-scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, names.map((name) => h("th", {}, name)))),
+    h("tbody", {}, rows.reverse().map((row) => h("tr", {}, row.map((cell) => h("td", {}, short(cell))))))));
+}
+
+function matrixOf(data) {
+  const rows = data.matrix || [], labels = data.class_labels || rows.map((_, at) => at);
+  const most = Math.max(1, ...rows.flat());
+  return h("div", { class: "ty-scroll" }, h("table", { class: "ty-matrix" },
+    h("thead", {}, h("tr", {}, h("th", {}), labels.map((label) => h("th", {}, String(label))))),
+    h("tbody", {}, rows.map((row, at) => h("tr", {}, h("th", {}, String(labels[at])), row.map((count) => {
+      const share = count / most;
+      return h("td", { style: `background: rgba(47, 111, 222, ${0.06 + 0.74 * share}); color: ${share > 0.55 ? "#fff" : "inherit"}` }, short(count));
+    }))))));
+}
+
+function tagged(name, value) {
+  return h("span", { class: "ty-tag" }, value ? `${name}: ${value}` : name);
+}
+
+// The head: who, what state, for how long, and the phases as a bar.
+
+function head(run) {
+  const state = h("span", { class: `ty-state ty-${KINDS[run.status] || "wait"}` },
+    KINDS[run.status] === "live" && h("i", {}), run.status);
+  const facts = [run.experiment && `${run.experiment} #${run.number}`, run.target || "this machine",
+    run.nodes > 1 && `${run.nodes} nodes`, run.script];
+  return h("div", { class: "ty-head" },
+    h("div", { class: "ty-title" }, state,
+      h("a", { href: run.url, target: "_blank", rel: "noopener", class: "ty-name" }, run.name || run.id),
+      h("time", { class: "ty-elapsed" }, span(age(run)))),
+    h("div", { class: "ty-facts" }, facts.filter(Boolean).map((fact) => h("span", {}, fact)),
+      Object.entries(run.tags).map(([name, value]) => tagged(name, value))),
+    run.description && h("p", { class: "ty-about" }, run.description),
+    phases(run),
+    run.error && h("div", { class: "ty-error" }, h("b", {}, run.error.message),
+      run.error.lines.length > 0 && h("pre", {}, run.error.lines.join("\n"))),
+    run.warnings.map((warning) => h("div", { class: "ty-warning" }, warning)));
+}
+
+function age(run) {
+  return (run.ended || Date.now()) - (run.started || run.created);
+}
+
+function phases(run) {
+  const end = run.ended || Date.now(), total = Math.max(1, end - run.created);
+  const parts = run.phases.map((phase, at) => ({
+    ...phase, took: (at + 1 < run.phases.length ? run.phases[at + 1].at : end) - phase.at,
+  })).filter((phase, at, all) => at + 1 < all.length || !run.over);
+  return h("div", { class: "ty-phases", title: run.reason }, parts.filter((phase) => phase.took > 0).map((phase) =>
+    h("span", {
+      class: `ty-phase ty-${KINDS[phase.status] || "wait"}`, title: `${phase.status}: ${phase.reason} (${span(phase.took)})`,
+      style: `flex-grow: ${Math.max(0.02, phase.took / total).toFixed(4)}`,
+    }, phase.took / total > 0.14 ? `${phase.status} ${span(phase.took)}` : "")));
+}
+
+// What the nodes, ranks and GPUs did.
+
+const USE = {
+  cpu_percent: ["CPU", (v) => `${short(Math.round(v))} %`], utilization_percent: ["GPU", (v) => `${short(Math.round(v))} %`],
+  memory_bytes: ["memory", bytes], disk_free_bytes: ["disk, free", bytes],
+  disk_read_bytes_per_s: ["disk, read", (v) => `${bytes(v)}/s`], disk_written_bytes_per_s: ["disk, written", (v) => `${bytes(v)}/s`],
+  network_received_bytes_per_s: ["network, in", (v) => `${bytes(v)}/s`], network_sent_bytes_per_s: ["network, out", (v) => `${bytes(v)}/s`],
+  power_w: ["power", (v) => `${short(Math.round(v))} W`], temperature_c: ["temperature", (v) => `${short(Math.round(v))} °C`],
+};
+
+function systemPart(system) {
+  const groups = new Map();
+  for (const metric of system) {
+    const at = metric.name.lastIndexOf("/"), where = metric.name.slice(0, at), what = metric.name.slice(at + 1);
+    if (!groups.has(where)) groups.set(where, []);
+    groups.get(where).push([what, metric]);
+  }
+  const order = (name) => name.replace(/\d+/g, (n) => n.padStart(6, "0"));
+  return [...groups.keys()].sort((a, b) => (order(a) < order(b) ? -1 : 1)).map((where) => [
+    h("h5", {}, where.replace("/", " · ")),
+    h("div", { class: "ty-grid-of" }, groups.get(where).filter(([, metric]) => metric.points.length).map(([what, metric], at) => {
+      const [title, format] = USE[what] || [what, short];
+      const last = metric.points[metric.points.length - 1][1];
+      return card(title, format(last), null, chart(metric, { colour: COLOURS[at % COLOURS.length], format, height: 110, floor: 0 }));
+    })),
+  ]);
+}
+
+// The runs below: lines through every parameter and metric, and a table.
+
+function valueOf(row, axis) {
+  const raw = axis.part === "params" ? row.params[axis.name] : row.metrics[axis.name];
+  if (raw === undefined || raw === null) return null;
+  const number = typeof raw === "number" ? raw : raw.trim() === "" ? NaN : Number(raw);
+  return Number.isNaN(number) ? String(raw) : number;
+}
+
+function axesOf(children) {
+  const wanted = children.primary && children.primary.space.length ? children.primary.space : children.params;
+  const named = (name) => children.params.find((p) => p === name || p.replace(/^-+/, "") === name.replace(/^-+/, "")) || name;
+  const metrics = children.primary ? [children.primary.name] : children.metrics.slice(0, 3);
+  return [...new Set(wanted.map(named))].slice(0, 8).map((name) => ({ name, part: "params" }))
+    .concat(metrics.map((name) => ({ name, part: "metrics" })))
+    .filter((axis) => children.rows.some((row) => valueOf(row, axis) !== null));
+}
+
+function shade(share) {
+  const at = Math.max(0, Math.min(0.9999, share)) * (SCALE.length - 1), low = Math.floor(at);
+  const mix = (n) => [1, 3, 5].map((i) => parseInt(SCALE[n].slice(i, i + 2), 16));
+  const [a, b] = [mix(low), mix(low + 1)];
+  return `rgb(${a.map((v, i) => Math.round(v + (b[i] - v) * (at - low))).join(",")})`;
+}
+
+function colourer(children, axes) {
+  const axis = axes.filter((each) => each.part === "metrics").pop();
+  const values = axis ? children.rows.map((row) => valueOf(row, axis)).filter((v) => typeof v === "number") : [];
+  const low = Math.min(...values), high = Math.max(...values);
+  const smaller = children.primary && children.primary.smaller;
+  return (row) => {
+    const value = axis ? valueOf(row, axis) : null;
+    if (typeof value !== "number") return "#9aa3af";
+    const share = high > low ? (value - low) / (high - low) : 1;
+    return shade(smaller ? 1 - share : share);
+  };
+}
+
+export function parallel(children, axes, colour) {
+  const width = 900, height = 260, top = 34, bottom = 22, side = 70;
+  const at = (n) => (axes.length > 1 ? side + (n * (width - 2 * side)) / (axes.length - 1) : width / 2);
+  const scales = axes.map((axis) => {
+    const values = children.rows.map((row) => valueOf(row, axis)).filter((v) => v !== null);
+    const inside = (share) => height - bottom - share * (height - top - bottom);
+    if (values.some((v) => typeof v === "string")) {
+      const names = [...new Set(values.map(String))].sort();
+      const place = (v) => inside(names.length > 1 ? names.indexOf(String(v)) / (names.length - 1) : 0.5);
+      return { place, marks: names.slice(0, 12).map((name) => [name.slice(0, 14), place(name)]) };
+    }
+    const low = Math.min(...values), high = Math.max(...values), log = low > 0 && high / low >= 100;
+    const of = log ? Math.log10 : (v) => v;
+    const place = (v) => inside(high > low ? (of(v) - of(low)) / (of(high) - of(low)) : 0.5);
+    const marks = high > low ? (log ? ticks(of(low), of(high), 4).map((e) => 10 ** e) : ticks(low, high, 4)) : [low];
+    return { place, marks: marks.map((v) => [short(v), place(v)]) };
+  });
+  const lines = children.rows.map((row) => {
+    let way = "", before = null;
+    axes.forEach((axis, n) => {
+      const value = valueOf(row, axis);
+      if (value === null) { before = null; return; }
+      const [x, y] = [at(n), scales[n].place(value)];
+      way += before ? `C${before[0] + 50},${before[1]} ${x - 50},${y} ${x},${y}` : `M${x},${y}`;
+      before = [x, y];
+    });
+    return svg("path", { d: way, stroke: colour(row), class: "ty-thread", "data-run": row.id }, svg("title", {}, nameOf(row)));
+  });
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "ty-parallel", role: "img", "aria-label": "runs, parameters and metrics" },
+    lines, axes.map((axis, n) => svg("g", {},
+      svg("line", { x1: at(n), x2: at(n), y1: top, y2: height - bottom, class: "ty-axis" }),
+      svg("text", { x: at(n), y: 16, "text-anchor": "middle", class: axis.part === "metrics" ? "ty-label ty-strong" : "ty-label" }, axis.name.replace(/^-+/, "")),
+      scales[n].marks.map(([text, y]) => [
+        svg("line", { x1: at(n) - 4, x2: at(n), y1: y, y2: y, class: "ty-axis" }),
+        svg("text", { x: at(n) - 8, y: y + 3.5, "text-anchor": "end", class: "ty-tick" }, text),
+      ]))));
+}
+
+function nameOf(row) {
+  const trial = row.id.match(/_(\d{1,5})$/);
+  return row.name || (trial ? `#${trial[1]}` : row.id.slice(-12));
+}
+
+function childrenPart(children, sort, resort) {
+  const axes = axesOf(children), colour = colourer(children, axes);
+  const columns = [
+    { name: "run", of: (row) => row.number, show: nameOf, title: (row) => row.id },
+    { name: "status", of: (row) => row.status, show: (row) => h("span", { class: `ty-dotted ty-${KINDS[row.status] || "wait"}` }, row.status) },
+    ...axes.map((axis) => ({ name: axis.name.replace(/^-+/, ""), of: (row) => valueOf(row, axis), show: (row) => short(valueOf(row, axis)), strong: axis.part === "metrics" })),
+    { name: "time", of: (row) => (row.started ? (row.ended || Date.now()) - row.started : null), show: (row) => (row.started ? span((row.ended || Date.now()) - row.started) : "") },
+  ];
+  const primary = children.primary && children.primary.name;
+  const by = columns.find((column) => column.name === (sort.by || primary)) || columns[0];
+  const down = sort.by ? sort.down : Boolean(children.primary && !children.primary.smaller);
+  const rows = [...children.rows].sort((a, b) => {
+    const [x, y] = [by.of(a), by.of(b)];
+    if (x === null || y === null) return (x === null) - (y === null);
+    return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
+  });
+  const picture = axes.length > 1 && children.rows.length > 1 ? parallel(children, axes, colour) : null;
+  const light = (id, on) => {
+    if (!picture) return;
+    picture.classList.toggle("ty-dimmed", on);
+    picture.querySelectorAll(".ty-thread").forEach((thread) => thread.classList.toggle("ty-lit", on && thread.dataset.run === id));
+  };
+  return [picture, h("div", { class: "ty-scroll ty-tall" }, h("table", { class: "ty-runs" },
+    h("thead", {}, h("tr", {}, columns.map((column) => h("th", {
+      onclick: () => resort({ by: column.name, down: column.name === by.name ? !down : false }),
+      class: column.name === by.name ? "ty-sorted" : null,
+    }, column.name, column.name === by.name ? (down ? " ↓" : " ↑") : "")))),
+    h("tbody", {}, rows.map((row) => h("tr", { onmouseenter: () => light(row.id, true), onmouseleave: () => light(row.id, false) },
+      columns.map((column, n) => h("td", { title: column.title ? column.title(row) : null, class: column.strong ? "ty-strong" : null },
+        n === 0 && h("i", { class: "ty-swatch", style: `background: ${colour(row)}` }), column.show(row))))))))];
+}
+
+function logPart(log, choose) {
+  if (!log.name) return [h("p", { class: "ty-none" }, "Nothing has been written yet.")];
+  const pick = h("select", { onchange: (event) => choose(event.target.value) },
+    log.names.map((name) => h("option", { value: name, selected: name === log.name }, name)));
+  return [pick, h("pre", { class: "ty-log" }, (log.cut ? "…\n" : "") + drawn(log.text))];
+}
+
+function metricsPart(metrics) {
+  const place = (metric) => (metric.kind === "line" ? 0 : metric.kind === "table" ? 2 : 1);
+  const cards = [...metrics].sort((a, b) => place(a) - place(b)).map(metricCard);
+  const tiles = metrics.filter((metric) => metric.kind === "text" || (metric.kind === "line" && metric.points.length <= 1));
+  if (!metrics.length) return [h("p", { class: "ty-none" }, "Nothing has been logged yet.")];
+  return [tiles.length > 0 && h("div", { class: "ty-tiles" }, tiles.map(tile)), h("div", { class: "ty-grid-of" }, cards)];
+}
+
+export function render({ model, el }) {
+  let tab = null, sort = { by: null, down: false };
+  const root = h("div", { class: "ty-run" }), top = h("div"), bar = h("nav", { role: "tablist" }), body = h("div", { class: "ty-body" });
+  root.append(top, bar, body);
+  el.append(root);
+
+  const parts = () => {
+    const rows = model.get("children").rows || [], metrics = model.get("metrics") || [], system = model.get("system") || [];
+    return [
+      rows.length && ["runs", `Runs (${rows.length})`], (metrics.length || !rows.length) && ["metrics", "Metrics"],
+      system.length && ["system", "System"], ["log", "Log"],
+    ].filter(Boolean);
+  };
+
+  function drawHead() { if (model.get("run").id) top.replaceChildren(head(model.get("run"))); }
+
+  function drawBar() {
+    const known = parts();
+    const shown = known.some(([name]) => name === tab) ? tab : known[0][0];
+    bar.replaceChildren(...known.map(([name, title]) => h("button", {
+      role: "tab", "aria-selected": String(name === shown), "data-tab": name, onclick: () => { tab = name; drawBody(); },
+    }, title)));
+    return shown;
+  }
+
+  function drawBody() {
+    const shown = drawBar();
+    const old = body.querySelector("pre.ty-log");
+    const place = old && old.scrollTop + old.clientHeight < old.scrollHeight - 8 ? old.scrollTop : null;
+    const made = {
+      runs: () => childrenPart(model.get("children"), sort, (next) => { sort = next; drawBody(); }),
+      metrics: () => metricsPart(model.get("metrics")),
+      system: () => systemPart(model.get("system")),
+      log: () => logPart(model.get("log"), (name) => { model.set("chosen_log", name); model.save_changes(); }),
+    }[shown]();
+    body.replaceChildren(...made.flat(2).filter(Boolean));
+    const log = body.querySelector("pre.ty-log");
+    if (log) log.scrollTop = place === null ? log.scrollHeight : place;
+  }
+
+  const draw = { run: drawHead, metrics: drawBody, system: drawBody, log: drawBody, children: drawBody };
+  for (const [part, again] of Object.entries(draw)) model.on(`change:${part}`, again);
+  drawHead();
+  drawBody();
+  const clock = setInterval(() => {
+    const run = model.get("run"), shown = top.querySelector(".ty-elapsed");
+    if (shown && !run.over) shown.textContent = span(age(run));
+  }, 500);
+  return () => {
+    clearInterval(clock);
+    for (const [part, again] of Object.entries(draw)) model.off(`change:${part}`, again);
+  };
+}
+
+export default { render };

@@ -1,0 +1,1 @@
+"""Blobs over HTTP. Between processes of one machine they do not pass through here."""

@@ -1,0 +1,1 @@
+"""Compute targets: named records of node shape and limits, and the logical nodes that are up."""

@@ -1,0 +1,1 @@
+"""Datastores, datasets, and which run read or left what."""

@@ -1,0 +1,1 @@
+"""Registered environments, and builds that somebody asked for without a run."""

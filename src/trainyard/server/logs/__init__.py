@@ -1,0 +1,1 @@
+"""Logs: append-only bytes by offset, streamed to readers as they come."""

@@ -1,0 +1,1 @@
+"""Models: names, versions and what they are made of."""

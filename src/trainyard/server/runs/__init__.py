@@ -1,0 +1,1 @@
+"""Runs, their attempts, history and files."""

@@ -1,0 +1,1 @@
+"""Sweeps: parents whose children a sampler proposes and a policy may end."""

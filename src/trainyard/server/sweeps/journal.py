@@ -1,0 +1,53 @@
+"""The lines of a sweep's log, azureml-logs/hyperdrive.txt."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from trainyard.contract.states import RunState
+from trainyard.contract.sweeps import Policy, SweepSpec, as_argument, option
+
+
+def line(now_ns: int, text: str) -> str:
+    stamp = datetime.fromtimestamp(now_ns / 1e9, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{stamp} {text}\n"
+
+
+def opening(spec: SweepSpec, total: int, seed: int) -> str:
+    how = f"{spec.sampling} sampling over {', '.join(spec.space)} (seed {seed})"
+    policy = "no early termination" if spec.policy is Policy.NONE else f"policy {spec.policy}"
+    return f"{total} runs, {spec.max_concurrent_runs} at once; {spec.goal.lower()} {spec.metric!r}; {how}; {policy}"
+
+
+def sampled(parameters: Mapping[str, Any]) -> str:
+    return shlex.join(part for name, value in parameters.items() for part in (option(name), as_argument(value)))
+
+
+def number(index: int) -> str:
+    return f"#{index:<4}"
+
+
+def ended(index: int, state: RunState, metric: str, best: float | None, leads: bool, reports: int, error: str) -> str:
+    if best is not None:
+        what = f"{metric} {best:.6g}" + ("   best so far" if leads else "")
+    else:
+        what = f"{metric!r} was never a finite number" if reports else f"never logged {metric!r}"
+    why = f"   {error}" if error else ""
+    return f"{number(index)} {state:<10} {what}{why}"
+
+
+def nobody_logs(metric: str, run_id: str, logged: Iterable[str], over: bool) -> str:
+    """The primary metric has no value anywhere, and a run was there long enough to have logged one."""
+    names = sorted(logged)
+    said = f"it logged {', '.join(map(repr, names[:8]))}" if names else "it logged nothing"
+    close = difflib.get_close_matches(metric.lower(), [name.lower() for name in names], n=1, cutoff=0.5)
+    meant = next((f" Did you mean {name!r}?" for name in names if close and name.lower() == close[0]), "")
+    when = "has ended" if over else "has been running for a while"
+    return (
+        f"No run of this sweep has logged the primary metric {metric!r}. {run_id} {when}, and {said}.{meant} "
+        "primary_metric_name must be the name that the script passes to run.log(name, value)."
+    )

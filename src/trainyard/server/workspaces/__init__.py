@@ -1,0 +1,1 @@
+"""Workspaces and the experiments in them."""

@@ -1,0 +1,72 @@
+"""Old PyTorch: whole models in files, and `loss.data[0]`."""
+
+from __future__ import annotations
+
+import os
+
+from trainyard.shims import program
+from trainyard.shims.hooks import after_import
+from trainyard.shims.report import did
+
+TYPE_CHECKING = False  # as typing's own, which costs more to import than all of this
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+
+def install() -> None:
+    after_import("torch", _apply)
+
+
+def _apply(torch: ModuleType) -> None:
+    _load(torch)
+    if program.needs("torch") and any(sign.name == ".data[0]" for sign in program.signs()):
+        _index_of_a_number(torch)
+
+
+def _load(torch: Any) -> None:
+    """A pickled model is a program. What this run or its inputs hold is read as such, as it always was; a file from
+    elsewhere only when the script says so itself."""
+    import functools
+
+    original = torch.load
+
+    @functools.wraps(original)
+    def load(f: Any, *arguments: Any, **given: Any) -> Any:
+        if given.get("weights_only") is not None or "TORCH_FORCE_WEIGHTS_ONLY_LOAD" in os.environ:
+            return original(f, *arguments, **given)
+        try:
+            return original(f, *arguments, **given)
+        except Exception as error:
+            if "weights_only" not in str(error).lower() and "weights only" not in str(error).lower():
+                raise
+            path = f if isinstance(f, (str, os.PathLike)) else getattr(f, "name", None)
+            if not isinstance(path, (str, os.PathLike)) or not program.is_below(path, trusted()):
+                did("torch", str(path or "what is loaded") + " is no file of this run or of its inputs: weights only.")
+                raise
+            if hasattr(f, "seek"):
+                f.seek(0)
+            did("torch", "torch.load reads " + os.path.basename(os.fspath(path)) + " whole, as a file of this run.")
+            return original(f, *arguments, **dict(given, weights_only=False))
+
+    torch.load = load
+
+
+def trusted() -> list[str]:
+    """The folders that hold what this run was given and what it made."""
+    inputs = [value for name, value in os.environ.items() if name.startswith("AZUREML_DATAREFERENCE_")]
+    named = [os.environ.get(name, "") for name in ("AZUREML_MODEL_DIR", "AZUREML_OUTPUT_DIRECTORY")]
+    return program.folders() + [os.path.dirname(it) if os.path.isfile(it) else it for it in inputs + named if it]
+
+
+def _index_of_a_number(torch: Any) -> None:
+    """Only where the script does it: every index of every tensor comes through here then."""
+    original = torch.Tensor.__getitem__
+
+    def __getitem__(self: Any, index: Any) -> Any:
+        if index == 0 and type(index) is int and self.dim() == 0:
+            did("torch", "loss.data[0] is loss.item() since torch 0.5, and is taken as that.")
+            return self.item()
+        return original(self, index)
+
+    torch.Tensor.__getitem__ = __getitem__

@@ -1,0 +1,1 @@
+"""Samplers and early-termination policies: functions of a sweep's history."""

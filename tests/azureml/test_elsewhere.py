@@ -1,0 +1,54 @@
+"""What is not here says what to use instead, whichever way it is imported."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import azureml
+from trainyard.sdk.elsewhere import ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    ("module", "says"),
+    [
+        ("azureml.pipeline.core", "run.submit_child()"),
+        ("azureml.train.automl", "HyperDriveConfig"),
+        ("azureml.datadrift", "Compare data sets"),
+        ("azureml.explain.model.tabular_explainer", "shap"),
+        ("azureml.never_heard_of", "docs/compatibility.md"),
+    ],
+)
+def test_a_module(module: str, says: str) -> None:
+    with pytest.raises(ModuleNotFoundError) as refused:
+        importlib.import_module(module)
+    assert module.split(".")[1] in str(refused.value)
+    assert says in str(refused.value)
+
+
+def test_a_name() -> None:
+    with pytest.raises(ImportError, match="AmlCompute for nodes here"):
+        from azureml.core.compute import ComputeInstance  # noqa: F401
+
+
+def test_other_packages_are_not_ours_to_speak_of() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'azureml_never_heard_of'$"):
+        importlib.import_module("azureml_never_heard_of")
+
+
+def test_nothing_is_both_here_and_elsewhere() -> None:
+    here = [name for name in ELSEWHERE if _is_here(name)]
+    assert here == []
+
+
+def _is_here(name: str) -> bool:
+    module, _, attribute = name.rpartition(".")
+    try:
+        return hasattr(importlib.import_module(module), attribute) if attribute[0].isupper() else _imports(name)
+    except ImportError:
+        return False
+
+
+def _imports(name: str) -> bool:
+    return importlib.import_module(name) is not azureml

@@ -1,0 +1,48 @@
+import pytest
+
+from trainyard.cli.output import age, console, human_size, iso, show_table, span
+
+SECOND = 10**9
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.04, "0.0 s"),
+        (3.14, "3.1 s"),
+        (12.9, "12 s"),
+        (60, "1 min"),
+        (185, "3 min 5 s"),
+        (7_800, "2 h 10 min"),
+        (442_800, "5 d 3 h"),
+        (-3, "0.0 s"),
+    ],
+)
+def test_a_duration_is_said_in_at_most_two_units(seconds: float, said: str) -> None:
+    assert span(seconds) == said
+
+
+def test_an_age_counts_from_now() -> None:
+    assert age(100 * SECOND, now_ns=190 * SECOND) == "1 min ago"
+    assert age(100 * SECOND, now_ns=99 * SECOND) == "0 s ago"
+    assert age(0, now_ns=49 * 3600 * SECOND) == "2 d ago"
+    assert age(None) == ""
+
+
+def test_times_are_utc_with_milliseconds() -> None:
+    assert iso(1_700_000_000_123_456_789) == "2023-11-14T22:13:20.123Z"
+    assert iso(None) is None
+
+
+@pytest.mark.parametrize(("size", "said"), [(0, "0 B"), (999, "999 B"), (1_500, "1.5 kB"), (2 * 10**9, "2.0 GB")])
+def test_sizes_have_units(size: int, said: str) -> None:
+    assert human_size(size) == said
+
+
+def test_a_table_in_a_pipe_keeps_each_row_on_one_line(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    console.cache_clear()
+    run, target = "HD_dac3f232-7b42-4e40-822e-6ac32964d789", "a-cluster-with-a-long-name"
+    show_table(["run", "target"], [[run, target]], "none")
+    console.cache_clear()
+    assert capsys.readouterr().out.splitlines()[1].split() == [run, target]
