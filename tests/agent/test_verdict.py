@@ -14,6 +14,8 @@ from trainyard.contract.errors import DiskFull, EnvironmentRefused
         (1, ("Traceback", "ValueError: x"), False, "UserScriptFailed"),
         (1, ("MemoryError",), False, "OutOfMemory"),
         (1, ("OSError: [Errno 28] No space left on device",), False, "DiskFull"),
+        (1, ("RuntimeError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!",), False, "NoGpu"),
+        (1, ("torch.distributed.DistBackendError: Duplicate GPU detected : rank 1 and rank 0",), False, "SharedGpu"),
         (-9, (), True, "OutOfMemory"),
         (-9, (), False, "UserScriptKilled"),
         (-11, (), True, "UserScriptKilled"),

@@ -13,6 +13,7 @@ from trainyard.contract.runs import RunError
 
 _FULL = "No space left on device"
 _TAKEN = ("Address already in use", "EADDRINUSE")
+_SHARED_GPU = "Duplicate GPU detected"
 _NO_NCCL = ("ProcessGroupNCCL is only supported with GPUs", "have NCCL built in", "NCCL backend is not available")
 _NO_MODULE = "ModuleNotFoundError: No module named "
 
@@ -51,6 +52,12 @@ def of_process(ended: Ended, node: int, *, memory_ran_out: bool) -> RunError | N
         message = (
             "The script asked for NCCL, which works between GPUs, and found none here. Use the backend 'gloo' on "
             "CPUs (PyTorchConfiguration('Gloo') and init_process_group('gloo')), or a target with GPUs."
+        )
+    elif ended.code > 0 and _SHARED_GPU in text:
+        code = "SharedGpu"
+        message = (
+            "NCCL works between GPUs, and processes of this run share one: they are more than the machine has GPUs. "
+            "Use the backend 'gloo', or ask for no more processes than there are GPUs."
         )
     elif ended.last_lines and ended.last_lines[-1].startswith(_NO_MODULE):
         code, module = "UserScriptFailed", ended.last_lines[-1].removeprefix(_NO_MODULE)

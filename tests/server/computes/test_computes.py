@@ -186,7 +186,8 @@ def test_gpus_are_never_dealt_twice(tx: Connection) -> None:
     made = service.create(tx, "w", "ann", gpu, MACHINE, 0)
     assert made.shape.gpus == 1
     assert "GPUs for 2 node(s)" in made.warnings[-1]
-    assert service.capacity(tx, "w", "gpu-cluster", MACHINE) == 2
+    assert service.capacity(tx, "w", "gpu-cluster", MACHINE) == 4
+    assert [service.room(tx, "w", "gpu-cluster", nodes, MACHINE) for nodes in (1, 2, 3, 4, 5)] == [2, 1, 1, 1, 0]
     first = take(tx, "a", 1, "gpu-cluster")
     local = take(tx, "l", 1, "local")
     second = take(tx, "b", 1, "gpu-cluster")
@@ -199,10 +200,17 @@ def test_gpus_are_never_dealt_twice(tx: Connection) -> None:
     third = take(tx, "c", 1, "gpu-cluster")
     assert third is not None
     assert third[0].gpus == ("0",)
+    assert take(tx, "wide", 3, "gpu-cluster") is None
+    for attempt in ("b", "c"):
+        service.release(tx, attempt, 0)
+    wide = take(tx, "wide", 3, "gpu-cluster")
+    assert wide is not None
+    assert [node.gpus for node in wide] == [("0",), ("1",), ("0",)]
 
 
 def test_the_local_target_needs_no_row(tx: Connection) -> None:
     assert service.capacity(tx, "w", "local", MACHINE) == 16
+    assert service.room(tx, "w", "local", 3, MACHINE) == 5
     assert service.backend_of(tx, "w", "local") == "local"
     assert take(tx, "a", 16, "local") is not None
     assert take(tx, "b", 1, "local") is None

@@ -82,6 +82,12 @@ def test_no_gpu_is_dealt_twice() -> None:
     assert deal((), (), 0, 2) == ((), ())
 
 
+def test_a_run_of_more_nodes_than_there_are_gpus_for_shares_them_all() -> None:
+    assert deal(("0",), (), 1, 2) == (("0",), ("0",))
+    assert deal(("0", "1", "2"), (), 2, 2) == (("0", "1"), ("2", "0"))
+    assert deal(("0", "1", "2"), ("1",), 2, 2) is None
+
+
 @pytest.mark.parametrize(
     ("most", "per_node", "gpus", "expected"), [(4, 0, 0, 4), (4, 1, 2, 2), (1, 1, 8, 1), (4, 3, 8, 2)]
 )

@@ -76,13 +76,14 @@ def scaling(nodes: Collection[NodeView], limits: Limits, now_ns: int) -> Scaling
 
 
 def deal(gpus: Sequence[str], held: Collection[str], per_node: int, nodes: int) -> tuple[tuple[str, ...], ...] | None:
-    """GPUs for each of `nodes` nodes, none of those `held`; None when there are too few now."""
+    """GPUs for each of `nodes` nodes, none of those `held`; None when there are too few now. Where one run asks for
+    more than there are at all, its nodes share them all, by turns: it runs, as it would on a machine without any."""
     free = [gpu for gpu in gpus if gpu not in held]
-    if per_node * nodes > len(free):
+    if min(per_node * nodes, len(gpus)) > len(free):
         return None
-    return tuple(tuple(free[at * per_node : (at + 1) * per_node]) for at in range(nodes))
+    return tuple(tuple(free[(at * per_node + turn) % len(free)] for turn in range(per_node)) for at in range(nodes))
 
 
 def most_at_once(max_nodes: int, gpus_per_node: int, gpus: int) -> int:
-    """How many nodes of a target can run at the same time here: no GPU serves two."""
+    """How many nodes of a target can be up at the same time here: no GPU serves two runs."""
     return min(max_nodes, gpus // gpus_per_node) if gpus_per_node else max_nodes

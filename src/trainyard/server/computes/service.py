@@ -179,9 +179,16 @@ def capacity(tx: Connection, workspace_id: str, target: str, machine: Machine | 
             f"Compute target {target!r} is an AksCompute: services are deployed to it, and runs are not submitted. "
             "Make a cluster with AmlCompute.provisioning_configuration(...)."
         )
-    if row.connection is not None:
-        return int(row.max_nodes)
-    return most_at_once(row.max_nodes, row.gpus, len(machine.gpus))
+    return int(row.max_nodes)
+
+
+def room(tx: Connection, workspace_id: str, target: str, nodes: int, machine: Machine | None = None) -> int:
+    """How many runs of so many nodes a target can have up at once."""
+    machine = machine or this_machine()
+    most = capacity(tx, workspace_id, target, machine)
+    if target == LOCAL_TARGET or (row := _get(tx, workspace_id, target)).connection is not None:
+        return most // nodes
+    return max(most_at_once(most, row.gpus, len(machine.gpus)) // nodes, 1 if nodes <= most else 0)
 
 
 def kind_of(tx: Connection, workspace_id: str, target: str) -> str:
@@ -276,7 +283,8 @@ def _settings(new: NewCompute, machine: Machine) -> dict[str, Any]:
     if at_once < new.max_nodes:
         warnings.append(
             f"This machine has GPUs for {at_once} node(s) of {vm_size}, so {at_once} of max_nodes={new.max_nodes} can "
-            "run at once. Choose a vm_size with fewer GPUs to run more."
+            "be up at once; the nodes of one run that asks for more share them. Choose a vm_size with fewer GPUs to "
+            "run more."
         )
     return {
         "kind": new.kind,

@@ -132,6 +132,15 @@ def _ports(spec: dict[str, Any] | None) -> int:
     return int((spec or {}).get("ports", 0))
 
 
+def _sharing(nodes: tuple[computes.Node, ...]) -> str:
+    dealt = [gpu for node in nodes for gpu in node.gpus]
+    return (
+        f"; they share {', '.join(f'GPU {gpu}' for gpu in dict.fromkeys(dealt))}"
+        if len(set(dealt)) < len(dealt)
+        else ""
+    )
+
+
 def _begin(tx: Connection, context: Context, who: _Waiting, exempt: bool = False) -> Placing | None:
     """None: its nodes are not free."""
     now = context.clock()
@@ -158,7 +167,7 @@ def _begin(tx: Connection, context: Context, who: _Waiting, exempt: bool = False
     ]
     tx.execute(_MEMBERS, members)
     context.authenticator.grant_attempt(tx, attempt_id, row.run_id, row.key, row.workspace_id, row.created_by, now)
-    where = ", ".join(node.node_id for node in nodes)
+    where = ", ".join(node.node_id for node in nodes) + _sharing(nodes)
     writer = Writer(tx, context.authenticator, now, "service")
     writer.begin_attempt(row, row.attempt + 1, f"Placing agents on {where}")
     return placing

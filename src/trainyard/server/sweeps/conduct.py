@@ -127,14 +127,15 @@ class Conductor:
 
     def _facts(self, tx: Connection, row: Row[Any], parent: RunRow, known: Known, now: int) -> Facts:
         ending = RunState(parent.state) in (*TERMINAL, RunState.CANCEL_REQUESTED)
-        capacity = 1 if ending else computes.capacity(tx, row.workspace_id, known.spec.run.target)
+        run = known.spec.run
+        fits = 1 if ending else computes.room(tx, row.workspace_id, run.target, run.nodes)
         return Facts(
             state=RunState(parent.state),
             now_ns=now,
             until_ns=row.created_ns + known.spec.max_duration_minutes * 60 * SECOND,
             total=row.total,
             started=row.started,
-            room=room_of(known.spec, known.sampler, capacity),
+            room=room_of(known.spec, known.sampler, fits),
             history=known.history,
             open=known.states(),
             ends=known.ends,

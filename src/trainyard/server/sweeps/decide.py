@@ -117,8 +117,8 @@ def total_of(spec: SweepSpec, sampler: Sampler) -> int:
     return min(spec.max_total_runs, sampler.total + len(spec.resume_child_runs))
 
 
-def room_of(spec: SweepSpec, sampler: Sampler, capacity: int) -> int:
+def room_of(spec: SweepSpec, sampler: Sampler, fits: int) -> int:
     """How many children may be open. More than fit at once are of use only to be there when a node is free: a sampler
     that learns waits until then, so that it knows more."""
-    fits = max(1, capacity // spec.run.nodes)
+    fits = max(1, fits)
     return min(spec.max_concurrent_runs, fits if sampler.learns else 2 * fits)

@@ -175,7 +175,7 @@ def values_of(tx: Connection, run_key: int, metric: str) -> tuple[float, ...]:
 
 
 def _too_many_at_once(tx: Connection, workspace_id: str, spec: SweepSpec) -> str | None:
-    fits = computes.capacity(tx, workspace_id, spec.run.target) // spec.run.nodes
+    fits = computes.room(tx, workspace_id, spec.run.target, spec.run.nodes)
     if spec.max_concurrent_runs <= fits:
         return None
     nodes = "one node" if spec.run.nodes == 1 else f"{spec.run.nodes} nodes"
