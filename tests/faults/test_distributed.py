@@ -181,7 +181,8 @@ def test_the_exit_code_of_a_rank_is_the_runs(shared, cluster):
     run = submit(shared, cluster, code + "sys.exit(7) if rank == '2' else time.sleep(600)\n", MpiConfiguration(2, 2))
     error = error_of(run)
     assert (error.code, error.rank, error.exit_code, error.last_lines) == ("UserScriptFailed", 2, 7, ("I am 2",))
-    assert b"Exit code:    7" in shared.log(run, MPI_LOG)
+    # mpirun's own words. Which rank it was they do not always say: bare mpirun leaves that out in one of twenty tries.
+    assert b"1 process returned\na non-zero exit code" in shared.log(run, MPI_LOG)
 
 
 def test_a_script_that_knows_nothing_of_mpi_is_run_by_every_rank(shared, cluster):
