@@ -95,9 +95,7 @@ class Reconciler(threading.Thread):
                 wait_s = 1.0
             ended = time.monotonic()
             if self._context.wake.wait(wait_s):
-                # a wish is looked at at once; a flood of them together, in no more than half of the time
-                rest_s = min(ended - began, _LONGEST_GATHER_S)
-                self._stopping.wait(max(0.0, ended + rest_s - time.monotonic()))
+                self._stopping.wait(rest_s(ended - began, time.monotonic() - ended))
 
     def _free_claims(self) -> None:
         """A home has one service: what is claimed now was claimed by one that was killed. Where several share a
@@ -264,6 +262,12 @@ class Reconciler(threading.Thread):
         next_ns = min(due or self._next_sweep_ns, self._next_sweep_ns)
         longest = LOOK_S if self._preparing.busy else _LONGEST_WAIT_S
         return max(0.0, min((next_ns - self._context.clock()) / SECOND, longest))
+
+
+def rest_s(took_s: float, ago_s: float) -> float:
+    """How long a wish waits for others to come, by how long the last look took and how long ago it ended: after a quiet
+    while not at all, in a flood of wishes so long that looking takes no more than half of the time."""
+    return max(0.0, min(took_s, _LONGEST_GATHER_S) - ago_s)
 
 
 @contextlib.contextmanager
