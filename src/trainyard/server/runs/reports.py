@@ -41,6 +41,8 @@ _NODE = update(attempt_nodes).where(
     attempt_nodes.c.attempt_id == bindparam("old_id"), attempt_nodes.c.node == bindparam("old_node")
 )
 
+_HAVE_MET = update(runs).where(runs.c.key == bindparam("old_key"), runs.c.state == RunState.STARTING.value)
+
 
 def record_arrival(context: Context, principal: Principal, attempt_id: str, arrival: Arrival) -> tuple[int, Orders]:
     """Note that a node's agent is up; answers the run's key, and what the node is to do."""
@@ -59,8 +61,7 @@ def record_arrival(context: Context, principal: Principal, attempt_id: str, arri
         members = tx.execute(_NODES, {"attempt_id": attempt_id}).all()
         if all(member.arrived_ns is not None for member in members):
             # they have met; fetching data may take them longer than meeting may
-            starting = (runs.c.key == attempt.run_key) & (runs.c.state == RunState.STARTING.value)
-            tx.execute(update(runs).where(starting).values(deadline_ns=now_ns + _PREPARING_NS))
+            tx.execute(_HAVE_MET, {"old_key": attempt.run_key, "deadline_ns": now_ns + _PREPARING_NS})
         orders = _orders(tx, context, attempt, members, arrival.node)
     context.pulse.beat(attempt_id)
     run_key: int = attempt.run_key
