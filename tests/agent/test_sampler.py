@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
 
 import pytest
@@ -12,11 +14,12 @@ from trainyard.agent.gpus import Gpus
 from trainyard.contract.tape import FLOAT, NAME, records
 
 BURN = """
-import time
+import os, time
 held = bytearray(64 << 20)
 until = time.monotonic() + 2.7
 while time.monotonic() < until:
     pass
+os._exit(0)  # with its memory: Python would let it go before it ends
 """
 
 
@@ -45,6 +48,16 @@ def test_what_a_rank_uses_is_told(yard: Yard) -> None:
 
 def test_a_short_run_pays_nothing(yard: Yard) -> None:
     assert "node-0/system" not in yard.run("print(1)").streams
+
+
+def test_a_rank_that_has_ended_uses_nothing() -> None:
+    """Rather than no memory: its chart would end with a fall that never was."""
+    with subprocess.Popen(["sleep", "60"], env={"TRAINYARD_JOB": "/x/job-0.json"}) as rank:
+        ranks = usage.Ranks()
+        assert ranks.look(os.getpid(), set())[0].memory > 0
+        rank.kill()
+        os.waitid(os.P_PID, rank.pid, os.WEXITED | os.WNOWAIT)
+        assert ranks.look(os.getpid(), set()) == {}
 
 
 def test_processor_time() -> None:

@@ -151,6 +151,5 @@ def test_a_home_with_a_long_path_works(tmp_path: Path) -> None:
     address = Path((home / "guardian.addr").read_text())
     assert len(str(address)) <= 107
     assert address.parent.stat().st_mode & 0o777 == 0o700
-    end_guardian(home)
-    address.unlink()
-    address.parent.rmdir()
+    let_guardian_end(home)
+    assert not address.parent.exists()

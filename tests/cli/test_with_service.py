@@ -119,6 +119,7 @@ def test_stop_is_refused_while_a_run_is_active(here):
     run_id = said("run", write(here, "import time\ntime.sleep(600)\n"), "--detach").strip()
     refused = trainyard("stop")
     assert refused.returncode == 1
+    assert "1 run is active" in refused.stderr
     assert "trainyard stop --all" in refused.stderr
     said("runs", "cancel", run_id, "--wait")
 

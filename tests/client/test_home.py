@@ -234,3 +234,20 @@ def test_a_file_is_no_home(tmp_path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ServiceUnavailable, match=r"file cannot be Trainyard's home: File exists\. Set TRAINYARD_HOME"):
         Home(str(tmp_path / "file")).ensure_running()
+
+
+def test_a_home_that_cannot_be_written_to(home: Home) -> None:
+    os.mkdir(home.file("start.lock"))  # what no user may write to, root may: a folder in the file's place is no file
+    with pytest.raises(
+        ServiceUnavailable, match=r"home cannot be Trainyard's home: Is a directory\. Set TRAINYARD_HOME"
+    ):
+        home.ensure_running()
+
+
+def test_a_disk_without_room_for_a_log_is_named(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(home.file("play")).write_text("broken")
+    monkeypatch.setattr("trainyard.client.home._LEAST_ROOM", 1 << 62)
+    with pytest.raises(
+        ServiceUnavailable, match=r"disk that holds .*home is full\. Free some space, or set TRAINYARD_HOME"
+    ):
+        home.ensure_running()

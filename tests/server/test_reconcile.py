@@ -6,7 +6,7 @@ import pytest
 
 from trainyard.contract.states import RunState
 from trainyard.server.context import Context
-from trainyard.server.reconcile import Reconciler
+from trainyard.server.reconcile import Reconciler, rest_s
 from trainyard.server.runs.moves import Writer
 from trainyard.server.runs.records import run_row
 
@@ -32,3 +32,16 @@ def test_a_run_that_ends_while_it_is_looked_at_stays_as_it_is(
 
     ended = call("GET", f"/api/v1/workspaces/{workspace}/runs/one").json
     assert (ended["state"], ended["reason"]) == ("Canceled", "Not needed")
+
+
+@pytest.mark.parametrize(
+    ("took_s", "ago_s", "rests_s"),
+    [
+        pytest.param(0.004, 1.0, 0.0, id="a wish after a quiet while is looked at at once"),
+        pytest.param(0.004, 0.0, 0.004, id="one of a flood waits for the others"),
+        pytest.param(0.004, 0.003, 0.001, id="for what is left of the rest"),
+        pytest.param(9.0, 0.0, 0.05, id="never for long: an engine was slow, not we"),
+    ],
+)
+def test_a_flood_of_wishes_is_looked_at_together(took_s: float, ago_s: float, rests_s: float) -> None:
+    assert rest_s(took_s, ago_s) == pytest.approx(rests_s)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 
 PREFIX = "trainyard-"  # of every group of ours
 _MOUNTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
@@ -54,6 +55,21 @@ def make(root: str | None, name: str) -> str | None:
 def enter(folder: str | None) -> bool:
     """Move this process (and what it will start) into the group."""
     return folder is not None and _write(folder, "cgroup.procs", "0")
+
+
+class Entering:
+    """`enter`, aside: the kernel may take many milliseconds for it, in which there is other work to do. What must be in
+    the group is started after `wait`."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._thread = threading.Thread(target=enter, args=(folder,), name="cgroup", daemon=True) if folder else None
+        if self._thread is not None:
+            self._thread.start()
+
+    def wait(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
 
 
 def members(folder: str | None) -> list[int]:

@@ -29,6 +29,7 @@ from trainyard.launchers.base import Process
 from trainyard.launchers.mpi import REMOTE_SHELL
 
 COLLECT_EVERY_S = 5.0
+_MEASURED_AFTER_S = 0.25  # what is over before that is not worth measuring
 _WITH_KERAS = {"mpi": ("tf_keras", "horovod"), "tf_config": ("tf_keras",)}  # launcher → what calls for Keras 2
 
 
@@ -98,7 +99,7 @@ class Crew:
     def _environment(self, orders: Orders, spec: RunSpec, process: Process, scene: variables.Scene) -> dict[str, str]:
         """The variables of a process; what it and the ranks below it find in the node's folder is laid there."""
         for rank in process.ranks or (process.rank,):
-            _write(self._context(orders, rank), self.place.own(f"job-{rank}.json"))
+            self._context(orders, rank).write(self.place.own(f"job-{rank}.json"))
         scene = replace(scene, job_context=self.place.own(f"job-{process.rank}.json"))
         environment = variables.of_process(self.order, orders, spec, process, scene)
         if process.ranks:
@@ -115,11 +116,11 @@ class Crew:
             environment.setdefault("TF_USE_LEGACY_KERAS", "1")
         return environment
 
-    def attend(self, limit: int, collect: Callable[[], None]) -> NodeEnded:
+    def attend(self, limit: int, measure: Callable[[], None], collect: Callable[[], None]) -> NodeEnded:
         """Until nothing is waited for any more, or one has failed. `limit`: seconds it may take; 0 for any."""
         kills = verdict.memory_kills()
         until = time.monotonic() + limit if limit > 0 else float("inf")
-        look_at = time.monotonic() + COLLECT_EVERY_S
+        measure_at, look_at = time.monotonic() + _MEASURED_AFTER_S, time.monotonic() + COLLECT_EVERY_S
         while self._anything_to_wait_for():
             now = time.monotonic()
             if self.signals.told:
@@ -129,13 +130,16 @@ class Crew:
             if now >= until:
                 left = self._still_running() if self.of_many else []
                 return NodeEnded(error=verdict.of_time_limit(limit, self.order.node, left))
+            if now >= measure_at:
+                measure()
+                measure_at = float("inf")
             if now >= look_at:
                 collect()
                 look_at = time.monotonic() + max(COLLECT_EVERY_S, 20 * (time.monotonic() - now))
             if self.of_many and self.starts.waiting and (news := self.starts.news()):
                 self.courier.tell(news)
             pause = LOOK_EVERY_S if self.of_many and self.starts.waiting else 3600
-            for rank, code in self.processes.wait(min(look_at, until, now + pause) - now):
+            for rank, code in self.processes.wait(min(measure_at, look_at, until, now + pause) - now):
                 self.did(f"{_now()} Rank {rank} ended with {code}.")
                 if (failed := self._ended(rank, code, kills)) is not None and not self.signals.told:
                     return failed
@@ -221,11 +225,6 @@ class Crew:
             shared_blobs=self.order.shared_blobs,
             last_on_path=overlay.ensure(self.order.home).last,
         )
-
-
-def _write(context: JobContext, path: str) -> None:
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    context.write(path)
 
 
 def _ranks(processes: list[Process]) -> list[int]:

@@ -79,9 +79,14 @@ class Guardian:
             if time.monotonic() - self._pruned_at > _PRUNE_EVERY_S:
                 self._pruned_at = time.monotonic()
                 self._roster.prune()
-        if not self._homeless():
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._listener.getsockname())
+        address = self._listener.getsockname()
+        aside = os.path.dirname(address) != self._home  # in a folder that is nobody else's
+        if aside or not self._homeless():
+            with contextlib.suppress(OSError):
+                os.unlink(address)
+        if aside:
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.dirname(address))
 
     # The loop's parts
 

@@ -56,9 +56,10 @@ _AWAY_PAUSE_S = 1.0
 def main(order_line: str, group: str | None = None) -> int:
     """Live through one order. `group`: a control group to be in. 0: the protocol was gone through to its end."""
     order = from_json(AgentOrder, json.loads(order_line))
-    agent = Agent(order)
+    entering = cgroup.Entering(group)
+    agent = Agent(order, entering)
     try:
-        return agent.live(group)
+        return agent.live()
     finally:
         agent.processes.end(0)
 
@@ -78,9 +79,10 @@ def warm() -> None:
 
 
 class Agent:
-    def __init__(self, order: AgentOrder) -> None:
+    def __init__(self, order: AgentOrder, entering: cgroup.Entering) -> None:
         system.become_subreaper()
         self.order = order
+        self.entering = entering
         self.signals = Signals()
         self.home = Home(order.home)
         self.http = Http(order.endpoint, order.token, self.home if order.endpoint is None else None)
@@ -102,10 +104,9 @@ class Agent:
         self.posted = self._own_log(logs.job_post(name))
         self.crew = Crew(order, self.place, self.courier, self.signals, self.processes, self.did)
 
-    def live(self, group: str | None) -> int:
+    def live(self) -> int:
         self.place.move_in()
         self.courier.start()
-        cgroup.enter(group)  # slow at times; meanwhile the courier arrives
         try:
             with self.signals.interruptible():
                 orders = self.courier.orders()
@@ -128,10 +129,12 @@ class Agent:
             with self.signals.interruptible():
                 orders, processes = self._prepare(orders)
             self.ports.release()
+            self.entering.wait()
             if (failed := self.crew.start(orders, processes, self.scene, self.contained)) is not None:
                 return NodeEnded(error=failed)
-            self._measure(orders)
-            return self.crew.attend(_spec(orders).max_duration_s, self._collect_meanwhile)
+            return self.crew.attend(
+                _spec(orders).max_duration_s, lambda: self._measure(orders.gpus), self._collect_meanwhile
+            )
         except Told:
             return NodeEnded(stopped=True)
         except Exception as error:  # noqa: BLE001 - the service is told, and the agent's own log has the rest
@@ -171,6 +174,8 @@ class Agent:
         folders = (("outputs",) if spec.collect_outputs else ()) + spec.watched
         self.collector = Collector(self.place.working, folders, self.store, self.posted, growing=spec.watched)
         self.attached = Collector(self.place.own(ATTACHED), (os.curdir,), self.store, self.posted)
+        if not spec.environment.user_managed or spec.inputs or spec.outputs:
+            self.entering.wait()  # builders and mounts are processes of the attempt, too
         orders = self._fetch_data(orders)
         spec = _spec(orders)
         path = {**spec.inherited, **self._own_variables(), **spec.variables}.get("PATH", os.defpath)
@@ -197,12 +202,12 @@ class Agent:
         )
         return orders, find_launcher(spec.launcher)(spec, view)
 
-    def _measure(self, orders: Orders) -> None:
+    def _measure(self, gpus: tuple[str, ...]) -> None:
         tape = self.place.own("system.tape")
         self.courier.carry(
             [Tail("system", f"{self.place.name}/system", tape, urgent=False)], self.place.own("spool"), []
         )
-        self.sampler = Sampler(tape, self.order.node, self.place.work, orders.gpus, self._services)
+        self.sampler = Sampler(tape, self.order.node, self.place.work, gpus, self._services)
         self.sampler.start()
 
     def _mpirun(self, spec: RunSpec, environment: Realized) -> str | None:

@@ -13,7 +13,7 @@ from trainyard.agent.streams import note
 from trainyard.agent.usage import NodeCounters, Ranks, node_counters
 from trainyard.contract.tape import TapeWriter
 
-_FIRST_S, _GROWTH, _LONGEST_S = 1.0, 1.2, 10.0
+_FIRST_S, _GROWTH, _LONGEST_S = 0.75, 1.2, 10.0
 
 
 class Sampler:

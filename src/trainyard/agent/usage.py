@@ -75,8 +75,8 @@ class Ranks:
             ranks[pid] = (began, own) if known is not None or own is not None else ("", None)
             rank = own if own is not None else rank
             queue += [(child, rank) for child in system.children(pid)]
-            if rank is None:
-                continue
+            if rank is None or fields[21] == "0":
+                continue  # nobody's; or without memory, which is one that has ended: it uses nothing any more
             ticks[pid] = int(fields[11]) + int(fields[12])
             use = found.setdefault(rank, RankUse())
             use.cpu_s += max(0, ticks[pid] - self._ticks.get(pid, 0)) / _TICKS

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 from trainyard.blobs.base import BlobStore
 from trainyard.blobs.snapshot import materialise
-from trainyard.contract.attempts import ATTACHED
 from trainyard.contract.names import check_file_name
 from trainyard.contract.runs import RunFile
 
@@ -49,8 +48,7 @@ class Workplace:
         return self.own(os.path.basename(log))
 
     def move_in(self) -> None:
-        for folder in ("spool", ATTACHED):
-            os.makedirs(self.own(folder), mode=0o700, exist_ok=True)
+        os.makedirs(self.own("spool"), mode=0o700, exist_ok=True)
 
     def leads(self) -> bool:
         """Whether this is the lowest node of those that share the folder: the one that collects while they run."""
@@ -93,6 +91,9 @@ class Workplace:
 
     def move_out(self, *, last: bool) -> None:
         """Remove what nobody needs any more; the last one out takes the rest along."""
+        if last and self._nodes("") <= {self.node}:
+            shutil.rmtree(self.work, ignore_errors=True)
+            return
         shutil.rmtree(self.own(), ignore_errors=True)
         if last:
             self.clear()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from trainyard import __version__
+from trainyard.cli.output import human_size
 from trainyard.contract.errors import TrainyardError
 from trainyard.contract.service import understands
 from trainyard.sdk.other_sdk import other_sdk
@@ -144,7 +145,13 @@ def database(home: Home) -> Check:
     except sqlite3.Error as error:
         mend = "Restore it from a backup (docs/operating.md says how), or use another TRAINYARD_HOME."
         return Check("database", Level.FAIL, f"{path} cannot be read: {error}", mend)
-    return Check("database", Level.OK, f"{os.path.getsize(path) / 1e6:.1f} MB")
+    return Check("database", Level.OK, human_size(_with_journal(path)))
+
+
+def _with_journal(path: str) -> int:
+    """What was written last is beside the file, not in it yet."""
+    parts = (path, f"{path}-wal")
+    return sum(os.path.getsize(part) for part in parts if os.path.exists(part))
 
 
 def service(home: Home) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import subprocess
 
 START_DEADLINE_S = 30.0
+_LEAST_ROOM = 1 << 20  # bytes
 HOME_TAKEN = 3  # the service's exit code when another one has its home
 
 # Services this process started. They outlive it; while it lives it is their parent and takes note when one ends.
@@ -82,9 +84,12 @@ class Home:
     def ensure_running(self) -> Running:
         """The service of this home, started if need be. Any number of callers at once get the same one."""
         if (running := self.running()) is None:
-            self._make()
-            with locked(self.file("start.lock")):
-                running = self.running() or self._start()
+            try:
+                os.makedirs(self.path, mode=0o700, exist_ok=True)
+                with locked(self.file("start.lock")):
+                    running = self.running() or self._start()
+            except OSError as error:
+                raise self._unusable(error) from error
         if not understands(running.version, __version__):
             raise ServiceUnavailable(
                 f"The service of {self.path} (process {running.pid}) is Trainyard {running.version} and this is "
@@ -93,13 +98,23 @@ class Home:
             )
         return running
 
-    def _make(self) -> None:
+    def _unusable(self, error: OSError) -> ServiceUnavailable:
+        if error.errno == errno.ENOSPC or self._is_full():
+            return ServiceUnavailable(
+                f"The service cannot start: the disk that holds {self.path} is full. Free some space, or set "
+                "TRAINYARD_HOME to a folder on another disk."
+            )
+        return ServiceUnavailable(
+            f"{self.path} cannot be Trainyard's home: {error.strerror}. Set TRAINYARD_HOME to a folder of yours."
+        )
+
+    def _is_full(self) -> bool:
+        """Nothing that a service could begin with is left; its log has no room to say so."""
         try:
-            os.makedirs(self.path, mode=0o700, exist_ok=True)
-        except OSError as error:
-            raise ServiceUnavailable(
-                f"{self.path} cannot be Trainyard's home: {error.strerror}. Set TRAINYARD_HOME to a folder of yours."
-            ) from error
+            disk = os.statvfs(self.path)
+        except OSError:
+            return False
+        return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
     def _start(self) -> Running:
         log_path = self.file("service.log")
@@ -113,6 +128,8 @@ class Home:
                     break
                 process = self._spawn(log_path)  # the one that had the home, or a look at its lock, is gone
             time.sleep(0.01)
+        if self._is_full():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         raise ServiceUnavailable(
             f"The service did not start. The end of {log_path}:\n{_tail(log_path)}\n`trainyard doctor` says more."
         )

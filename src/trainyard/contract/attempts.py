@@ -118,7 +118,9 @@ class JobContext:
         return os.path.join(os.path.dirname(self.spool), ATTACHED)
 
     def write(self, path: str) -> None:
-        with open(path, "w", encoding="utf-8") as file:
+        """For its owner's eyes only."""
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(fd, "w", encoding="utf-8") as file:
             file.write(json.dumps(to_json(self)))
 
     @staticmethod

@@ -62,7 +62,8 @@ class Resolver:
         return replace(wanted, requirements=tuple(sorted([*others, str(lacks.nearest)])))
 
     def _resolve(self, wanted: Wanted, extra: list[str], constraints: Iterable[str]) -> Resolved:
-        self.uv.log(f"Resolving {len(wanted.requirements)} requirement(s) for Python {self.python.version}.")
+        many = "1 requirement" if len(wanted.requirements) == 1 else f"{len(wanted.requirements)} requirements"
+        self.uv.log(f"Resolving {many} for Python {self.python.version}.")
         requirements = [*wanted.requirements, *extra]
         free = {normalised(name) for name in wanted.filled_in}
         asked = [(line, self._for_this_machine(line, wanted, free)) for line in requirements]

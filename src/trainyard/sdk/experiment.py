@@ -122,6 +122,7 @@ class Experiment:
 
     @staticmethod
     def delete(workspace: Workspace, experiment_id: str) -> None:
+        """With all its runs, their metrics, logs and files: there is no way back. `archive` only hides it."""
         workspace._clients.experiments.delete(experiment_id)
 
     @staticmethod

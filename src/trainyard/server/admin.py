@@ -55,7 +55,8 @@ async def stop(request: Request, everything: int = 0) -> JSONResponse:
         while await run_in_threadpool(_active, context) and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.02)
     if active := await run_in_threadpool(_active, context):
-        raise StillRunning(f"{active} run(s) are active. Wait for them, or `trainyard stop --all` cancels them first.")
+        who, them = ("1 run is", "it") if active == 1 else (f"{active} runs are", "them")
+        raise StillRunning(f"{who} active. Wait for {them}, or `trainyard stop --all` cancels {them} first.")
     if everything:
         await run_in_threadpool(end_all, context)
     await run_in_threadpool(_close_backends, context)

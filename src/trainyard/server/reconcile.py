@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -39,7 +40,7 @@ _BATCH = 256
 _LOOK_NS = SECOND  # between two looks at a run that has agents
 _LONGEST_WAIT_S = 5.0
 _STOP_GRACE_S = 10.0
-_GATHER_S = 0.002  # what comes together is worked on together
+_LONGEST_GATHER_S = 0.05
 _SWEEP_NS = 30 * SECOND
 
 
@@ -86,13 +87,15 @@ class Reconciler(threading.Thread):
         self._free_claims()
         while not self._stopping.is_set():
             self._context.wake.clear()
+            began = time.monotonic()
             try:
                 wait_s = self.tick()
             except (SQLAlchemyError, TrainyardError, OSError):
                 log.exception("a look at the runs failed; trying again in a second")
                 wait_s = 1.0
+            ended = time.monotonic()
             if self._context.wake.wait(wait_s):
-                self._stopping.wait(_GATHER_S)
+                self._stopping.wait(rest_s(ended - began, time.monotonic() - ended))
 
     def _free_claims(self) -> None:
         """A home has one service: what is claimed now was claimed by one that was killed. Where several share a
@@ -259,6 +262,12 @@ class Reconciler(threading.Thread):
         next_ns = min(due or self._next_sweep_ns, self._next_sweep_ns)
         longest = LOOK_S if self._preparing.busy else _LONGEST_WAIT_S
         return max(0.0, min((next_ns - self._context.clock()) / SECOND, longest))
+
+
+def rest_s(took_s: float, ago_s: float) -> float:
+    """How long a wish waits for others to come, by how long the last look took and how long ago it ended: after a quiet
+    while not at all, in a flood of wishes so long that looking takes no more than half of the time."""
+    return max(0.0, min(took_s, _LONGEST_GATHER_S) - ago_s)
 
 
 @contextlib.contextmanager

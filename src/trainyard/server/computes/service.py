@@ -48,6 +48,7 @@ _LOST_BY = select(nodes.c.compute_id).where(_MINE & _LEAVING).distinct()
 _REMOVE = delete(nodes).where(_MINE & (_LEAVING | (nodes.c.compute_id == _LOCAL)))
 _FREE = update(nodes).where(_MINE)
 _ADD = insert(nodes)
+_TAKE = update(nodes).where(nodes.c.node_id == bindparam("old_id"))
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ def allocate(
     for at, node_id in enumerate(named):
         values = {**held, "gpus": list(gpus[at])}
         if at < len(plan.take):
-            tx.execute(update(nodes).where(nodes.c.node_id == node_id).values(**values))
+            tx.execute(_TAKE, {"old_id": node_id, **values})
         else:
             tx.execute(_ADD, {"node_id": node_id, "compute_id": compute_id, **owner, **values})
     if plan.rise and row is not None:

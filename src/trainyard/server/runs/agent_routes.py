@@ -28,15 +28,16 @@ async def arrive(request: Request) -> Response:
         arrival = from_json(Arrival, json.loads(await request.body()))
     except (ValueError, TypeError) as error:
         raise InvalidRequest("An arrival is a JSON object with node, host, address and pid.") from error
-    run_key = await run_in_threadpool(record_arrival, context, principal, attempt_id, arrival)
     ends = asyncio.get_running_loop().time() + _LONGEST_WAIT_S
+    run_key, orders = await run_in_threadpool(record_arrival, context, principal, attempt_id, arrival)
+    version = -1  # what others said since then counts: the first look at them does not wait
     while True:
-        version = context.hub.version(run_key)
-        orders = await run_in_threadpool(orders_for, context, attempt_id, arrival.node)
         left = ends - asyncio.get_running_loop().time()
         if orders.go or orders.cancel or left <= 0:
             return JSONResponse(to_json(orders))
         await context.hub.changed(run_key, version, left)
+        version = context.hub.version(run_key)
+        orders = await run_in_threadpool(orders_for, context, attempt_id, arrival.node)
 
 
 async def report(request: Request) -> Response:

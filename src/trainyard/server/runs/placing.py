@@ -52,6 +52,7 @@ _CHILDREN = (
     )
 )
 _ATTEMPT, _MEMBERS = insert(attempts), insert(attempt_nodes)
+_PLACED = update(attempts).where(attempts.c.attempt_id == bindparam("old_id"))
 _UNPLACED = select(
     attempts.c.attempt_id,
     attempts.c.backend,
@@ -125,7 +126,7 @@ def placement_of(context: Context, placing: Placing) -> Placement:
 
 def record_handles(tx: Connection, handles: dict[str, str]) -> None:
     placed = [{"old_id": attempt_id, "handle": handle} for attempt_id, handle in handles.items()]
-    tx.execute(update(attempts).where(attempts.c.attempt_id == bindparam("old_id")), placed)
+    tx.execute(_PLACED, placed)
 
 
 def _ports(spec: dict[str, Any] | None) -> int:

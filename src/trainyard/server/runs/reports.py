@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,9 +41,11 @@ _NODE = update(attempt_nodes).where(
     attempt_nodes.c.attempt_id == bindparam("old_id"), attempt_nodes.c.node == bindparam("old_node")
 )
 
+_HAVE_MET = update(runs).where(runs.c.key == bindparam("old_key"), runs.c.state == RunState.STARTING.value)
 
-def record_arrival(context: Context, principal: Principal, attempt_id: str, arrival: Arrival) -> int:
-    """Note that a node's agent is up; answers the run's key."""
+
+def record_arrival(context: Context, principal: Principal, attempt_id: str, arrival: Arrival) -> tuple[int, Orders]:
+    """Note that a node's agent is up; answers the run's key, and what the node is to do."""
     with context.db.write() as tx:
         attempt = _own_attempt(tx, principal, attempt_id)
         here = {"old_id": attempt_id, "old_node": arrival.node}
@@ -55,28 +58,32 @@ def record_arrival(context: Context, principal: Principal, attempt_id: str, arri
         values["arrived_ns"] = now_ns = context.clock()
         if tx.execute(_NODE, {**here, **values}).rowcount != 1:
             raise InvalidRequest(f"Attempt {attempt_id} has no node {arrival.node}.")
-        if all(member.arrived_ns is not None for member in tx.execute(_NODES, {"attempt_id": attempt_id})):
+        members = tx.execute(_NODES, {"attempt_id": attempt_id}).all()
+        if all(member.arrived_ns is not None for member in members):
             # they have met; fetching data may take them longer than meeting may
-            starting = (runs.c.key == attempt.run_key) & (runs.c.state == RunState.STARTING.value)
-            tx.execute(update(runs).where(starting).values(deadline_ns=now_ns + _PREPARING_NS))
+            tx.execute(_HAVE_MET, {"old_key": attempt.run_key, "deadline_ns": now_ns + _PREPARING_NS})
+        orders = _orders(tx, context, attempt, members, arrival.node)
     context.pulse.beat(attempt_id)
     run_key: int = attempt.run_key
     context.hub.notify(run_key)
-    return run_key
+    return run_key, orders
 
 
 def orders_for(context: Context, attempt_id: str, node: int) -> Orders:
     """What a node is to do: wait (`go` False) until every node of the attempt has arrived."""
     with context.db.read() as tx:
         attempt = tx.execute(_ATTEMPT, {"attempt_id": attempt_id}).one()
-        if attempt.stop is not None or attempt.ended_ns is not None:
-            return Orders(go=False, cancel=True)
-        members = tx.execute(_NODES, {"attempt_id": attempt_id}).all()
-        if any(member.arrived_ns is None for member in members):
-            return Orders(go=False)
-        row = run_row_by_key(tx, attempt.run_key)
-        workspace = workspaces.get_workspace(tx, row.workspace_id)
-        experiment = workspaces.experiment_names(tx, {row.experiment_id})[row.experiment_id]
+        return _orders(tx, context, attempt, tx.execute(_NODES, {"attempt_id": attempt_id}).all(), node)
+
+
+def _orders(tx: Connection, context: Context, attempt: Row[Any], members: Sequence[Row[Any]], node: int) -> Orders:
+    if attempt.stop is not None or attempt.ended_ns is not None:
+        return Orders(go=False, cancel=True)
+    if any(member.arrived_ns is None for member in members):
+        return Orders(go=False)
+    row = run_row_by_key(tx, attempt.run_key)
+    workspace = workspaces.get_workspace(tx, row.workspace_id)
+    experiment = workspaces.experiment_names(tx, {row.experiment_id})[row.experiment_id]
     spec = from_json(RunSpec, row.spec)
     return Orders(
         go=True,
