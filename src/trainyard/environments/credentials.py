@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 
 HIDDEN = "****"
 _USER = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)([^\s/'\"]+)(@([^\s/'\"?#,;]*))")
-_CHANNEL = re.compile(r"(\bhttps?://([^\s/'\"]+)/(?:[^\s/'\"]+/)?t/)([^\s/'\"]{8,})(?=/)")  # conda's way to say a token
+_CHANNEL = re.compile(
+    r"(\bhttps?://([^\s/'\"]+)/(?:[^\s/'\"]+/)?t/)(\*{4}|[^\s/'\"]{8,})(?=/)"
+)  # conda's way to say a token
 
 
 def changed(text: str, change: Callable[[str, str], str]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from packaging.requirements import Requirement
 
 from trainyard.contract.errors import BuildFailed, EnvironmentRefused, IndexAway, Unsatisfied
-from trainyard.environments import numpy_one, pins
+from trainyard.environments import old_numpy, pins
 from trainyard.environments.names import normalised
 from trainyard.environments.pins import Available, Lacking
 from trainyard.environments.request import Interpreter
@@ -151,10 +151,11 @@ class Resolver:
     ) -> str:
         lines, constraints = list(lines), list(constraints)
         lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build, finals=finals)
-        if old := numpy_one.built_for_it(pins.versions_in(lock)):
-            self.uv.log(f"{', '.join(old)} goes with NumPy 1 only: {numpy_one.CONSTRAINT} is added.")
-            with contextlib.suppress(Unsatisfied):  # a user who wants NumPy 2 with them gets it
-                constraints.append(numpy_one.CONSTRAINT)
+        older, old = old_numpy.needed(pins.versions_in(lock))
+        if older:
+            self.uv.log(f"{', '.join(old)} goes with an older NumPy only: {older} is added.")
+            with contextlib.suppress(Unsatisfied):  # a user who wants a newer one with them gets it
+                constraints.append(older)
                 lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build, finals=finals)
         return lock
 
