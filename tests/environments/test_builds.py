@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.server
 import os
 import re
 import signal
@@ -227,39 +226,6 @@ def test_an_index_that_hangs_has_a_deadline_and_credentials_stay_out_of_sight(
     assert "Check that the package index can be reached" in said
     assert "hush-hush" not in said + shown.out + shown.err
     assert Path(planner.store.state(request.key, "failed")).read_text().count("hush-hush") == 0
-
-
-def test_a_private_index_is_asked_with_its_credentials(planner: Planner, built: Make, wheels: Path) -> None:
-    asked: list[str | None] = []
-
-    class Index(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.headers.get("Authorization"))
-            name = self.path.rstrip("/").rpartition("/")[2]
-            found = sorted(path.name for path in wheels.glob(f"{name}-*.whl"))
-            file = wheels / name
-            body = (
-                file.read_bytes() if file.is_file() else "".join(f"<a href='/{it}'>{it}</a>" for it in found).encode()
-            )
-            self.send_response(200 if body else 404)
-            self.send_header("Content-Type", "application/octet-stream" if file.is_file() else "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        lines = [f"--index-url http://ada:hush-hush@127.0.0.1:{server.server_address[1]}/simple", "apple<2"]
-        request = planner.plan(EnvironmentSpec("private", definition=definition(lines)))
-        assert request is not None
-        made = built(request)
-        server.shutdown()
-    assert version_of(made, "apple") == "1.4"
-    assert "Basic YWRhOmh1c2gtaHVzaA==" in asked
-    assert "hush-hush" not in made.lock
 
 
 def wait_for(holds: Callable[[], bool]) -> None:

@@ -81,7 +81,7 @@ def test_a_newer_torch_wants_a_newer_standard(tmp_path: Path, torch: str | None,
     for name, text in files.items():
         (tmp_path / "horovod" / name).mkdir(parents=True)
         (tmp_path / "horovod" / name / "CMakeLists.txt").write_text(text)
-    patch(str(tmp_path), torch=torch)
+    patch(str(tmp_path), frameworks={"torch": torch} if torch else {})
     said = {name: (tmp_path / "horovod" / name / "CMakeLists.txt").read_text() for name in files}
     assert said == {
         "tensorflow": "set(CMAKE_CXX_STANDARD 17)\n",
@@ -106,6 +106,20 @@ def test_a_wheel_that_was_built_is_taken(tmp_path: Path) -> None:
     made.touch()
     patch_release = Lock("3.11.9", "linux-x86_64", requirements="tensorflow-cpu==2.21.0\ntorch==2.13.0+cpu")
     assert wheel(uv, str(tmp_path / "wheels"), "/env/bin/python", patch_release, lambda _: None) == str(made)
+
+
+@pytest.mark.parametrize(("tensorflow", "module"), [("2.15.1", "keras"), ("2.16.1", "tf_keras"), (None, "tf_keras")])
+def test_a_tensorflow_that_brings_keras_2_keeps_it(tmp_path: Path, tensorflow: str | None, module: str) -> None:
+    files = {"tensorflow/CMakeLists.txt": "xla_mpi_ops.cc\n", "_keras/__init__.py": "from keras import backend\n"}
+    for name, text in files.items():
+        (tmp_path / "horovod" / name).parent.mkdir(parents=True)
+        (tmp_path / "horovod" / name).write_text(text)
+    frameworks = {"tensorflow-cpu": tensorflow} if tensorflow else {}
+    patch(str(tmp_path), frameworks=frameworks)
+    assert (tmp_path / "horovod" / "_keras" / "__init__.py").read_text() == f"from {module} import backend\n"
+    lines = "".join(f"{name}=={version}\n" for name, version in frameworks.items())
+    said = Made(Lock("3.11.7", "linux", built=(BUILT,), requirements=lines)).variables("/yard/env")
+    assert ("TF_USE_LEGACY_KERAS" in said) == (module == "tf_keras")
 
 
 def test_its_processes_get_keras_2_and_its_open_mpi() -> None:

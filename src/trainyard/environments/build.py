@@ -3,6 +3,7 @@ writes what came of it. One builder at a time works on a key; who comes second f
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -36,13 +37,23 @@ def main() -> int:
         with open(store.state(key, "request"), encoding="utf-8") as file:
             request = from_json(Request, json.load(file))
     except OSError as error:
+        if store.find(key) is not None:
+            return 0
         print(f"There is no request for {key}: {error}", file=sys.stderr)
-        return NO_REQUEST
+        return FAILED if store.failure(key) is not None else NO_REQUEST
     return build(store, request, os.environ)
 
 
 def build(store: Store, request: Request, variables: Mapping[str, str]) -> int:
-    """0: the environment is there. Else `store.failure` says why it is not."""
+    """0: the environment is there. Else `store.failure` says why it is not. The request goes when it is answered: it
+    may hold credentials. That of a builder which was told to end stays, for the one that is started in its place."""
+    code = _build(store, request, variables)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(store.state(request.key, "request"))
+    return code
+
+
+def _build(store: Store, request: Request, variables: Mapping[str, str]) -> int:
     began = time.monotonic()
     try:
         with store.building(request.key) as folder:

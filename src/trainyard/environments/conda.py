@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from trainyard.contract.errors import EnvironmentRefused, IndexAway, Unsatisfied
+from trainyard.environments.credentials import redacted
 from trainyard.environments.names import PYPI_NAME
-from trainyard.environments.options import redacted
 
 T = TypeVar("T")
 

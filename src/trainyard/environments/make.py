@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 
 from trainyard.contract.errors import DiskFull, EnvironmentRefused
+from trainyard.environments.credentials import put_back, redacted
 from trainyard.environments.locks import Lock
 from trainyard.environments.options import of_machine
 from trainyard.environments.request import Request, platform
@@ -41,7 +42,7 @@ def make(request: Request, folder: str, store: Store, variables: Mapping[str, st
         key=request.key,
         interpreter=os.path.join(folder, "bin", "python"),
         python=made.lock.python,
-        lock=str(made.lock),
+        lock=redacted(str(made.lock)),  # it is kept with the run, for whoever may see that
         notes=tuple(dict.fromkeys((*request.notes, *made.notes))),
         variables=_variables(request, made, folder),
         seconds=time.monotonic() - began,
@@ -50,7 +51,7 @@ def make(request: Request, folder: str, store: Store, variables: Mapping[str, st
 
 
 def _from_lock(site: Site, text: str) -> Made:
-    lock = Lock.parse(text)
+    lock = Lock.parse(put_back(text, site.request.wanted.addresses()))
     if lock.platform != platform():
         raise EnvironmentRefused(
             f"The lock was made for {lock.platform} and this machine is {platform()}. Submit its environment."

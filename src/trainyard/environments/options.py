@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trainyard.contract.errors import EnvironmentRefused
-
-_CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/@'\"]+@")
+from trainyard.environments.credentials import redacted
 
 
 @dataclass(frozen=True)
@@ -120,11 +119,6 @@ def for_uv(options: PipOptions) -> dict[str, str]:
     if options.pre:
         said["UV_PRERELEASE"] = "allow"
     return said
-
-
-def redacted(text: str) -> str:
-    """Without the credentials of the addresses in it."""
-    return _CREDENTIALS.sub(r"\1****@", text)
 
 
 def _with_value(options: PipOptions, name: str, value: str) -> PipOptions:

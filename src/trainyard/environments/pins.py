@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_version
 from packaging.version import InvalidVersion, Version
 
@@ -33,6 +34,12 @@ class Lacking:
     requirement: str
     nearest: Available | None
     filled_in: bool  # the SDK wrote the version, not the user
+
+    @property
+    def is_too_old(self) -> bool:
+        """What there is, is newer."""
+        asked = pinned(self.requirement)
+        return bool(self.nearest and asked and _order(self.nearest.version) > _order(version_named(asked)))
 
 
 def pinned(requirement: str) -> Requirement | None:
@@ -68,6 +75,16 @@ def nearest(wanted: str, below: str | None, above: str | None) -> str | None:
 def alternatives(name: str, gpu: bool) -> tuple[str, ...]:
     """What stands in for a GPU package on this machine."""
     return (WITH_GPU if gpu else WITHOUT_GPU).get(normalised(name), ())
+
+
+def at_least(requirement: str) -> str | None:
+    """Its version or a newer one; None: it names no single version."""
+    parsed = pinned(requirement)
+    exact = [spec.version for spec in parsed.specifier if spec.operator in ("==", "===", "~=")] if parsed else []
+    if parsed is None or len(exact) != 1:
+        return None
+    parsed.specifier = SpecifierSet(f">={exact[0].removesuffix('.*')}")
+    return str(parsed)
 
 
 def renamed(requirement: str, name: str) -> str:

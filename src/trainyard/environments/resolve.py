@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from packaging.requirements import Requirement
 
 from trainyard.contract.errors import BuildFailed, EnvironmentRefused, IndexAway, Unsatisfied
-from trainyard.environments import numpy_one, pins
+from trainyard.environments import old_numpy, pins
 from trainyard.environments.names import normalised
 from trainyard.environments.pins import Available, Lacking
 from trainyard.environments.request import Interpreter
@@ -75,7 +75,12 @@ class Resolver:
         except Unsatisfied as error:
             self.uv.log("Not all of it is there as wheels; looking closer.")
             fixed = {_name(line) for line in extra}
-            return self._done(self._closer(wanted, lines, constraints, free, fixed, error), asked)
+            try:
+                return self._done(self._closer(wanted, lines, constraints, free, fixed, error), asked)
+            except EnvironmentRefused as final:
+                if not (why := self.uv.turned_away(lines, self.python.path)):
+                    raise
+                raise type(final)(f"{final.message.rstrip('. ')}. {why}") from error
 
     def _closer(
         self,
@@ -92,36 +97,67 @@ class Resolver:
             looked = pool.map(lambda line: self._lacking(line, _name(line) in free), candidates)
         lacking = [pin for pin in looked if pin is not None]
         users = [pin for pin in lacking if not pin.filled_in]
-        replaced = self._replaced(lines, [pin for pin in lacking if pin.filled_in or wanted.relax])
+        given_way = [pin for pin in lacking if pin.filled_in or wanted.relax]
         if users and not wanted.relax:
             try:
-                return self._compile(replaced, constraints, build=True)
+                return self._compile(self._replaced(lines, given_way), constraints, build=True)
             except (Unsatisfied, BuildFailed) as error:
                 raise EnvironmentRefused(pins.refusal(users, self.python.version, first.message)) from error
-        loose = {_name(pin.requirement) for pin in lacking} | {pin.nearest.name for pin in lacking if pin.nearest}
-        attempts = [(replaced, False), (replaced, True)]
-        if lacking:
-            attempts.append((_loosened(replaced, loose), False))
-        if wanted.relax:  # one pin gives way before all of them do
-            pins_left = [name for line in replaced if pins.pinned(line) and (name := _name(line)) not in fixed]
-            attempts += [(_loosened(replaced, {*loose, name}), False) for name in pins_left]
-            attempts.append((_loosened(replaced, set(pins_left)), True))
         last: EnvironmentRefused = first
-        for attempt, build in attempts:
+        for attempt, build in self._attempts(wanted, lines, given_way, fixed):
             try:
-                return self._compile(attempt, constraints, build=build)
+                return self._compile(attempt, constraints, build=build, finals=True)
             except (Unsatisfied, BuildFailed) as failed:
                 last = failed
         raise last
 
-    def _compile(self, lines: Iterable[str], constraints: Iterable[str], *, build: bool = False) -> str:
+    def _attempts(
+        self, wanted: Wanted, lines: list[str], given_way: list[Lacking], fixed: set[str | None]
+    ) -> Iterator[tuple[list[str], bool]]:
+        """What to try, the nearest first; each with whether sources may be built."""
+        replaced = self._replaced(lines, given_way)
+        if replaced != lines:
+            yield replaced, False
+        if together := self._nearest_together(replaced, {str(pin.nearest) for pin in given_way if pin.is_too_old}):
+            yield together, False
+        yield replaced, True
+        mine = [line for line in replaced if pins.pinned(line) and _name(line) not in fixed] if wanted.relax else []
+        if together := self._nearest_together(replaced, set(mine)):
+            yield together, False
+        loose = {_name(pin.requirement) for pin in given_way} | {pin.nearest.name for pin in given_way if pin.nearest}
+        if given_way:
+            yield _loosened(replaced, loose), False
+        for line in mine:  # one pin gives way before all of them do
+            yield _loosened(replaced, {*loose, _name(line)}), False
+        if mine:
+            yield _loosened(replaced, set(map(_name, mine))), True
+
+    def _nearest_together(self, lines: list[str], giving_way: set[str]) -> list[str] | None:
+        """With the next newer versions of `giving_way` that go with everything else; None: there are none. The nearest
+        of each alone need not go together: torchvision has no wheel for the torch that is the first with one."""
+        newer = {line: at_least for line in giving_way if (at_least := pins.at_least(line))}
+        if not newer:
+            return None
+        try:
+            asked = [newer.get(line, line) for line in lines]
+            lock = self.uv.compile(asked, self.python.path, lowest=True, hashes=False, finals=True)
+        except Unsatisfied:
+            return None
+        versions = pins.versions_in(lock)
+        found = {line: versions.get(_name(line) or "") for line in newer}
+        return [f"{_name(line)}=={found[line]}" if found.get(line) else line for line in lines]
+
+    def _compile(
+        self, lines: Iterable[str], constraints: Iterable[str], *, build: bool = False, finals: bool = False
+    ) -> str:
         lines, constraints = list(lines), list(constraints)
-        lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build)
-        if old := numpy_one.built_for_it(pins.versions_in(lock)):
-            self.uv.log(f"{', '.join(old)} goes with NumPy 1 only: {numpy_one.CONSTRAINT} is added.")
-            with contextlib.suppress(Unsatisfied):  # a user who wants NumPy 2 with them gets it
-                constraints.append(numpy_one.CONSTRAINT)
-                lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build)
+        lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build, finals=finals)
+        older, old = old_numpy.needed(pins.versions_in(lock))
+        if older:
+            self.uv.log(f"{', '.join(old)} goes with an older NumPy only: {older} is added.")
+            with contextlib.suppress(Unsatisfied):  # a user who wants a newer one with them gets it
+                constraints.append(older)
+                lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build, finals=finals)
         return lock
 
     def _done(self, lock: str, asked: list[tuple[str, str]]) -> Resolved:

@@ -26,7 +26,7 @@ class Made:
         if self.lock.built:
             from trainyard.environments import horovod
 
-            said |= horovod.variables(folder)
+            said |= horovod.variables(folder, self.lock.requirements)
         return said
 
 

@@ -50,6 +50,12 @@ class Wanted:
         wants_python = self.python is not None and not self.python_filled_in
         return not (self.conda or self.requirements or self.lock or wants_python)
 
+    def addresses(self) -> tuple[str, ...]:
+        """All that may hold credentials."""
+        options = self.options
+        indexes = (options.index_url or "", *options.extra_index_urls, *options.find_links)
+        return (*self.requirements, *self.channels, *indexes)
+
 
 def parse(definition: dict[str, Any], *, relax: bool = False) -> Wanted:
     """EnvironmentRefused says what is wrong with it."""

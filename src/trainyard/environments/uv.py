@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from trainyard.contract.errors import BuildFailed, DiskFull, EnvironmentRefused, IndexAway, Unsatisfied
-from trainyard.environments.options import PipOptions, for_uv, redacted
+from trainyard.environments.credentials import redacted
+from trainyard.environments.options import PipOptions, for_uv
 
 _LIBC = ctypes.CDLL(None)
 _NOISE = re.compile(r"warning: Failed to (?:hardlink|inspect)|^\s*If the cache and target directories")
 _NETWORK = re.compile(
     r"Failed to fetch|error sending request|timed out|dns error|Could not connect|Request failed after", re.I
 )
+_TURNED_AWAY = re.compile(r"An index URL \((\S+)\) could not be queried due to [^(]*\((\d+ [^)]+)\)")
 _NEEDS_OLD_TOOLS = "No module named 'pkg_resources'"  # which setuptools has not any more
 _OLD_TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "old_tools.txt")
 _NO_SPACE = ("No space left on device", "os error 28", "Disk quota exceeded", "os error 122", "File too large")
@@ -42,6 +44,7 @@ class Uv:
     cache: str | None = None
     quiet: bool = field(default=False, kw_only=True)
     old_tools: bool = field(default=False, kw_only=True)  # build sources with the setuptools of their time
+    one_index: bool = field(default=False, kw_only=True)  # take a package from the first index that answers for it
 
     def compile(
         self,
@@ -53,23 +56,37 @@ class Uv:
         build: bool = False,
         lowest: bool = False,
         hashes: bool = True,
+        finals: bool = False,
     ) -> str:
-        """The lock: every distribution with its version and hashes, in the form of a requirements file."""
+        """The lock: every distribution with its version and hashes, in the form of a requirements file. `lowest`: of
+        what is named, the lowest versions; `finals`: no early ones but those that are asked for."""
         with tempfile.TemporaryDirectory(prefix="trainyard-uv-") as folder:
             source = os.path.join(folder, "requirements.in")
-            _write(source, requirements)
+            # constraints are named inside, not on the command line: their addresses may hold credentials
+            _write(source, [*requirements, *(f"-c {path}" for path in self.options.constraints)])
             argv = ["pip", "compile", source, "--python", python, "--no-header", "--no-annotate", "--quiet"]
             argv += ["--generate-hashes"] if hashes else []
             argv += [] if deps else ["--no-deps"]
             argv += ["--resolution", "lowest-direct"] if lowest else []
+            argv += ["--prerelease", "explicit"] if finals and not self.options.pre else []
             argv += self._binary_rules(build)
             if constraints := list(constraints):
                 _write(os.path.join(folder, "constraints.txt"), constraints)
                 argv += ["--constraint", os.path.join(folder, "constraints.txt")]
-            for path in self.options.constraints:
-                argv += ["--constraint", path]
             # what it says when it fails is in the error; a first attempt that fails is no news
             return replace(self, quiet=True)._run(argv, folder).replace(folder + os.sep, "")
+
+    def turned_away(self, requirements: Iterable[str], python: str) -> str:
+        """A sentence about an index that refuses the credentials it is given; empty: none does. To uv such an index is
+        an empty one when the best version of all indexes counts, and it says so only when the first one does."""
+        if not (self.options.index_url or self.options.extra_index_urls):
+            return ""
+        try:
+            replace(self, one_index=True).compile(requirements, python, hashes=False)
+        except EnvironmentRefused as error:
+            if found := _TURNED_AWAY.search(error.message):
+                return f"The index {found[1]} refuses the credentials in its address ({found[2]}): correct them."
+        return ""
 
     def sync(self, lock: str, interpreter: str, *, exact: bool = True) -> None:
         """Install what the lock names, and nothing else. `exact`: what it does not name goes."""
@@ -112,6 +129,8 @@ class Uv:
         }
         if self.cache:
             variables["UV_CACHE_DIR"] = self.cache
+        if self.one_index:
+            variables["UV_INDEX_STRATEGY"] = "first-index"
         if self.old_tools:
             variables["UV_BUILD_CONSTRAINT"] = _OLD_TOOLS
         variables.pop("VIRTUAL_ENV", None)

@@ -20,6 +20,7 @@ from trainyard.environments.plan import Planner
 from trainyard.environments.request import Request
 from trainyard.environments.store import Built
 from trainyard.server.context import Context
+from trainyard.server.credentials import opened_environment
 from trainyard.server.environments import service as environments
 from trainyard.server.runs.decide import SECOND, Move
 from trainyard.server.runs.files import add_files
@@ -27,6 +28,7 @@ from trainyard.server.runs.moves import Writer
 from trainyard.server.runs.records import RunRow
 from trainyard.server.runs.tables import runs
 from trainyard.server.scope import Scope
+from trainyard.server.secrets import Secrets
 
 log = logging.getLogger("trainyard.preparing")
 
@@ -72,6 +74,7 @@ class Preparing:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._planner = Planner(context.settings.home, context.settings.variables)
+        self._secrets = Secrets.of_home(context.settings)
         self._builds: dict[str, _Build] = {}
         self._failed: dict[int | str, TrainyardError] = {}  # who waited, and has not been told yet
         self._sweep_at_ns = 0
@@ -132,6 +135,7 @@ class Preparing:
             return Refused(failed)
         store = self._planner.store
         try:
+            spec = opened_environment(spec, self._secrets)
             notes = self._planner.notes(spec)
             request = self._planner.plan(spec, relax=relax, read_lock=self._context.blobs.read)
             if request is None:

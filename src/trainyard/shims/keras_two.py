@@ -1,4 +1,5 @@
-"""Scripts of Keras 2: their `keras` and `tf.keras` are the package tf_keras, which is Keras 2 under its new name."""
+"""Scripts of Keras 2: their `keras` and `tf.keras` are the package tf_keras, which is Keras 2 under its new name.
+TensorFlow before 2.16 brings Keras 2 itself: then only what its last releases do differently is mended."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import os
 import sys
 
 from trainyard.shims import program
-from trainyard.shims.hooks import after_import, alias, before_import
+from trainyard.shims.hooks import after_import, alias, before_import, provide
 from trainyard.shims.report import did
 
 TYPE_CHECKING = False  # as typing's own, which costs more to import than all of this
@@ -43,6 +44,9 @@ def install() -> None:
     for root in ("tf_keras", "keras"):
         for name in _OPTIMIZERS:
             after_import(root + ".src.optimizers." + name.lower(), _take_old_arguments)
+            after_import(root + ".optimizers." + name.lower(), _take_old_arguments)  # where Keras 2.12 has them
+    for old in _MOVED:
+        provide(old, _fill_moved)
 
 
 def choose(why: str) -> bool:
@@ -51,6 +55,8 @@ def choose(why: str) -> bool:
         return True
     if _SWITCH in os.environ:
         return False  # somebody has decided
+    if _is_keras_two():
+        return True
     if not _is_there("tf_keras"):
         if _is_there("keras"):
             did("keras", why + ", and tf_keras, which has it, is not installed. Add tf-keras to the environment.")
@@ -78,6 +84,14 @@ def _instead(name: str) -> str | None:
     if name != plain or (there is not None and there is not sys.modules.get("tf_keras")):
         return None  # tf_keras itself, or Keras 3 was there before us
     return "tf_" + name
+
+
+def _fill_moved(module: ModuleType) -> None:
+    """A module of early Keras 2, for its last releases, which have the same names elsewhere."""
+    if not _is_keras_two():
+        raise ModuleNotFoundError("No module named {!r}".format(module.__name__), name=module.__name__)
+    kept = importlib.import_module(_MOVED[module.__name__][len("tf_") :])
+    module.__dict__.update((name, value) for name, value in vars(kept).items() if not name.startswith("__"))
 
 
 def _say_version(module: ModuleType) -> None:
@@ -121,12 +135,24 @@ def _renamed(kind: str, arguments: tuple[Any, ...], given: dict[str, Any], root:
     if decay:
         rate = arguments[0] if arguments else given.get("learning_rate", 0.01 if kind in ("SGD",) else 0.001)
         schedules: Any = importlib.import_module(root + ".optimizers.schedules")
+        if not hasattr(schedules, "InverseTimeDecay"):  # Keras 2.12
+            schedules = importlib.import_module(root + ".optimizers.schedules.learning_rate_schedule")
         schedule = schedules.InverseTimeDecay(rate, decay_steps=1, decay_rate=decay)
         did("keras", kind + "(decay=) is a schedule now: the rate falls as it did, by 1 / (1 + decay * step).")
         if arguments:
             raise TypeError(kind + ": give learning_rate by name when decay is given.")
         given["learning_rate"] = schedule
     return given
+
+
+def _is_keras_two() -> bool:
+    """Whether the package keras is Keras 2 itself."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("keras").partition(".")[0] == "2"
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def _is_there(package: str) -> bool:

@@ -35,6 +35,16 @@ def test_versions_count_up_when_something_changed(environments: Environments) ->
     assert [record.version for record in environments.versions("mine")] == ["2", "1"]
 
 
+def test_credentials_do_not_come_back_and_the_same_ones_make_no_new_version(environments: Environments) -> None:
+    private = definition("mine", "--index-url https://ada:hush-hush@host/simple", "six")
+    first = environments.register(private)
+    assert "hush-hush" not in str(first.definition)
+    assert environments.register(private).version == "1"
+    assert environments.register({**first.definition, "version": None}).version == "1"
+    build = environments.build(private, relax_pins=False)
+    assert build.state is BuildState.RUNNING
+
+
 def test_the_list_has_the_latest_of_each(environments: Environments) -> None:
     assert environments.list() == []
     for name, package in (("b", "six"), ("a", "six"), ("b", "idna")):

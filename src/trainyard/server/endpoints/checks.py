@@ -21,8 +21,10 @@ from trainyard.contract.names import check_file_name, check_name
 from trainyard.environments.specification import parse
 from trainyard.server.computes import service as computes
 from trainyard.server.context import Context
+from trainyard.server.credentials import sealed_environment
 from trainyard.server.endpoints import nocode
 from trainyard.server.registry import service as registry
+from trainyard.server.secrets import Secrets
 
 MOST_PORT = 65_535
 _KEY = re.compile(r"[!-~]{16,256}")  # what a header can hold
@@ -90,6 +92,8 @@ def checked_version(context: Context, tx: Connection, workspace_id: str, spec: V
         )
     if not spec.code.environment.user_managed:
         parse(spec.code.environment.definition, relax=spec.code.relax_pins)
+    environment = sealed_environment(spec.code.environment, Secrets.of_home(context.settings))
+    spec = replace(spec, code=replace(spec.code, environment=environment))
     for model in resolved:
         read_manifest(context.blobs, str(model.content))
     return spec

@@ -94,7 +94,7 @@ def _create(context: Context, tx: Connection, workspace_id: str, principal: str,
     if spec.code is not None:
         environment = spec.code.environment
         wish = NewBuild(environment.definition, spec.code.relax_pins)
-        build_id = environments.ask_for_build(tx, workspace_id, principal, wish, now).build_id
+        build_id = environments.ask_for_build(tx, context, workspace_id, principal, wish).build_id
     newest = select(func.max(images.c.version)).where(images.c.workspace_id == workspace_id, images.c.name == new.name)
     row = {
         "workspace_id": workspace_id,

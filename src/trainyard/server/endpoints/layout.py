@@ -21,7 +21,9 @@ from trainyard.contract.runs import EnvironmentSpec
 from trainyard.contract.serving import Scorer, ScorerKind
 from trainyard.environments.realize import Realized, realize
 from trainyard.server.context import Context
+from trainyard.server.credentials import opened_environment
 from trainyard.server.endpoints.decide import workers_of
+from trainyard.server.secrets import Secrets
 
 MODELS = "azureml-models"
 _BATCH = 32  # requests that wait at the same moment share a call of a model without code; none waits for others
@@ -65,7 +67,7 @@ def model_path(model: ModelRef) -> str:
 def realized(context: Context, environment: EnvironmentSpec, *, relax: bool, log: Callable[[str], None]) -> Realized:
     variables = context.settings.variables
     return realize(
-        environment,
+        opened_environment(environment, Secrets.of_home(context.settings)),
         context.settings.home,
         variables.get("PATH", os.defpath),
         log,

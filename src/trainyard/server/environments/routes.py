@@ -27,7 +27,7 @@ def register(request: Request, workspace_id: str, new: NewEnvironment) -> Enviro
     principal.require_workspace(workspace_id)
     with context.db.write() as tx:
         workspaces.get_workspace(tx, workspace_id)
-        return service.register(tx, workspace_id, principal.name, new, context.clock())
+        return service.register(tx, context, workspace_id, principal.name, new)
 
 
 @router.get("/environments")
@@ -67,7 +67,7 @@ def build(request: Request, workspace_id: str, new: NewBuild) -> BuildRecord:
     principal.require_workspace(workspace_id)
     with context.db.write() as tx:
         workspaces.get_workspace(tx, workspace_id)
-        record = service.ask_for_build(tx, workspace_id, principal.name, new, context.clock())
+        record = service.ask_for_build(tx, context, workspace_id, principal.name, new)
     context.wake.set()
     return record
 

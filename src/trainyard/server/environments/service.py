@@ -13,7 +13,10 @@ from trainyard.contract.errors import InvalidRequest, NotFound, TrainyardError, 
 from trainyard.contract.names import check_name, new_id
 from trainyard.contract.runs import EnvironmentSpec
 from trainyard.environments.specification import parse
+from trainyard.server.context import Context
+from trainyard.server.credentials import opened, sealed
 from trainyard.server.environments.tables import environment_builds, environments
+from trainyard.server.secrets import Secrets
 
 _LABEL = re.compile(r"[\w.-]{1,255}")
 _RUNNING = select(environment_builds).where(environment_builds.c.state == BuildState.RUNNING.value)
@@ -41,15 +44,19 @@ class Wish:
     created_ns: int
 
 
-def register(tx: Connection, workspace_id: str, principal: str, new: NewEnvironment, now_ns: int) -> EnvironmentRecord:
+def register(
+    tx: Connection, context: Context, workspace_id: str, principal: str, new: NewEnvironment
+) -> EnvironmentRecord:
     """The next version; the latest one if it says the same."""
     name = check_name("an environment", new.definition.get("name"))
     parse(new.definition)  # what cannot be built is not registered
+    secrets, now_ns = Secrets.of_home(context.settings), context.clock()
     latest = _latest(tx, workspace_id, name)
-    if latest is not None and {**latest.definition, "version": None} == {**new.definition, "version": None}:
+    said = opened({**new.definition, "version": None}, secrets)
+    if latest is not None and opened({**latest.definition, "version": None}, secrets) == said:
         return _record(latest)
     version = latest.version + 1 if latest is not None else 1
-    definition = {**new.definition, "version": str(version)}
+    definition = {**sealed(new.definition, secrets), "version": str(version)}
     row = {"workspace_id": workspace_id, "name": name, "version": version, "created_by": principal}
     tx.execute(insert(environments).values(**row, definition=definition, created_ns=now_ns, labels=[]))
     return EnvironmentRecord(workspace_id, name, str(version), definition, principal, now_ns)
@@ -103,7 +110,7 @@ def list_latest(tx: Connection, workspace_id: str) -> list[EnvironmentRecord]:
     return [_record(row) for row in tx.execute(rows.order_by(environments.c.name))]
 
 
-def ask_for_build(tx: Connection, workspace_id: str, principal: str, new: NewBuild, now_ns: int) -> BuildRecord:
+def ask_for_build(tx: Connection, context: Context, workspace_id: str, principal: str, new: NewBuild) -> BuildRecord:
     parse(new.definition, relax=new.relax_pins)
     build_id = new_id()
     name = str(new.definition.get("name") or "environment")
@@ -113,13 +120,13 @@ def ask_for_build(tx: Connection, workspace_id: str, principal: str, new: NewBui
             workspace_id=workspace_id,
             created_by=principal,
             name=name,
-            definition=new.definition,
+            definition=sealed(new.definition, Secrets.of_home(context.settings)),
             relax_pins=new.relax_pins,
             state=BuildState.RUNNING.value,
             reason="Accepted",
             warnings=[],
             details={},
-            created_ns=now_ns,
+            created_ns=context.clock(),
         )
     )
     return get_build(tx, workspace_id, build_id)

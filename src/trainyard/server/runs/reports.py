@@ -18,6 +18,7 @@ from trainyard.contract.names import check_file_name
 from trainyard.contract.runs import RunFile, RunSpec
 from trainyard.contract.states import RunState
 from trainyard.server.context import Context
+from trainyard.server.credentials import opened_environment
 from trainyard.server.data import service as data
 from trainyard.server.identity.service import Principal
 from trainyard.server.metrics import service as metrics
@@ -28,6 +29,7 @@ from trainyard.server.runs.ranks import note_starts
 from trainyard.server.runs.records import run_row_by_key
 from trainyard.server.runs.tables import attempt_nodes, attempts, runs
 from trainyard.server.scope import Scope
+from trainyard.server.secrets import Secrets
 from trainyard.server.workspaces import service as workspaces
 
 _PREPARING_NS = 86_400 * 1_000_000_000  # how long nodes may fetch code, environment and data
@@ -85,6 +87,7 @@ def _orders(tx: Connection, context: Context, attempt: Row[Any], members: Sequen
     workspace = workspaces.get_workspace(tx, row.workspace_id)
     experiment = workspaces.experiment_names(tx, {row.experiment_id})[row.experiment_id]
     spec = from_json(RunSpec, row.spec)
+    environment = opened_environment(spec.environment, Secrets.of_home(context.settings))
     return Orders(
         go=True,
         run_id=row.run_id,
@@ -96,7 +99,7 @@ def _orders(tx: Connection, context: Context, attempt: Row[Any], members: Sequen
         experiment=experiment,
         experiment_id=row.experiment_id,
         target_kind=row.properties.get("_azureml.ComputeTargetType", row.target or ""),
-        spec=spec,
+        spec=replace(spec, environment=environment),
         peers=tuple(_peer(member) for member in members),
         gpus=tuple(members[node].gpus),
         restore_outputs=attempt.number > 1,

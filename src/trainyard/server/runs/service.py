@@ -35,6 +35,7 @@ from trainyard.contract.runs import (
 from trainyard.contract.states import TERMINAL, RunState
 from trainyard.server.computes import service as computes
 from trainyard.server.context import Context
+from trainyard.server.credentials import sealed_spec
 from trainyard.server.identity.service import Kind, Principal
 from trainyard.server.runs import params
 from trainyard.server.runs.decide import DEADLINES_S, SECOND, StopReason
@@ -42,6 +43,7 @@ from trainyard.server.runs.moves import Writer
 from trainyard.server.runs.records import RunRow, descendants, find_run_row, lineage, run_row, to_records
 from trainyard.server.runs.tables import attempts, run_events, run_labels, runs
 from trainyard.server.scope import Scope
+from trainyard.server.secrets import Secrets
 from trainyard.server.workspaces import service as workspaces
 
 MAX_PAGE = 1000
@@ -74,6 +76,7 @@ def accept_run(tx: Connection, context: Context, principal: Principal, workspace
         )
     if new.spec is not None:
         check_spec(tx, context, workspace_id, new.spec)
+        new = replace(new, spec=sealed_spec(new.spec, Secrets.of_home(context.settings)))
     now = context.clock()
     experiment = workspaces.ensure_experiment(tx, workspace_id, new.experiment, principal.name, now)
     first, reason = _first_state(new)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
@@ -27,10 +27,12 @@ from trainyard.contract.sweeps import (
 )
 from trainyard.server.computes import service as computes
 from trainyard.server.context import Context
+from trainyard.server.credentials import sealed_spec
 from trainyard.server.identity.service import Principal
 from trainyard.server.metrics import service as metrics
 from trainyard.server.runs import conducted
 from trainyard.server.runs.records import find_run_row, run_row, run_row_by_key, to_records
+from trainyard.server.secrets import Secrets
 from trainyard.server.sweeps import journal
 from trainyard.server.sweeps.decide import total_of
 from trainyard.server.sweeps.tables import sweep_children, sweeps
@@ -42,7 +44,7 @@ _RESUMABLE = frozenset({RunState.COMPLETED, RunState.CANCELED})
 
 def create_sweep(tx: Connection, context: Context, principal: Principal, workspace_id: str, new: NewSweep) -> RunRecord:
     """Accept a sweep: after the commit it is never lost. A resend of the same request answers the same sweep."""
-    spec = new.spec
+    spec = replace(new.spec, run=sealed_spec(new.spec.run, Secrets.of_home(context.settings)))
     check_sweep(spec)
     _check_resumed(tx, workspace_id, spec)
     seed = spec.sampling_properties.get("seed")

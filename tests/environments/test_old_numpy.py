@@ -1,6 +1,6 @@
 import pytest
 
-from trainyard.environments.numpy_one import built_for_it
+from trainyard.environments.old_numpy import needed
 
 
 @pytest.mark.parametrize(
@@ -15,4 +15,9 @@ from trainyard.environments.numpy_one import built_for_it
     ],
 )
 def test_packages_of_numpy_1_beside_numpy_2(versions, found):
-    assert built_for_it(versions) == found
+    assert needed(versions) == ((found and "numpy<2") or "", found)
+
+
+def test_chainer_uses_names_that_numpy_has_dropped():
+    assert needed({"numpy": "1.26.4", "chainer": "7.8.1"}) == ("numpy<1.24", ["chainer==7.8.1"])
+    assert needed({"numpy": "1.23.5", "chainer": "7.8.1"}) == ("", [])

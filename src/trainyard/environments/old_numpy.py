@@ -1,5 +1,5 @@
-"""Packages that were built for NumPy 1 and do not say so: with NumPy 2 beside them they fail when they are imported.
-Their newer releases go with both. Pure."""
+"""Packages that were built for an older NumPy and do not say so: beside a newer one they fail when they are imported or
+used. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Mapping
 
 from packaging.version import InvalidVersion, Version
 
-CONSTRAINT = "numpy<2"
+_BEFORE_2 = "numpy<2"
+_BEFORE_1_24 = "numpy<1.24"
 
+_USE_DROPPED_NAMES = ("chainer",)  # such as np.bool, in all of their releases
 # The first release of each that goes with NumPy 2.
 _FIRST_WITH_NUMPY_2 = {
     "bottleneck": "1.4.0",
@@ -30,10 +32,18 @@ _FIRST_WITH_NUMPY_2 = {
 }
 
 
-def built_for_it(versions: Mapping[str, str]) -> list[str]:
-    """Of resolved packages (name → version), those that need NumPy 1 while NumPy 2 is among them."""
-    if not _is_older("1.99", versions.get("numpy", "1")):
-        return []
+def needed(versions: Mapping[str, str]) -> tuple[str, list[str]]:
+    """A constraint, and those of the resolved packages (name → version) that ask for it; ("", []): none does."""
+    numpy = versions.get("numpy", "1")
+    users = [f"{name}=={versions[name]}" for name in _USE_DROPPED_NAMES if name in versions]
+    if users and not _is_older(numpy, "1.24"):
+        return _BEFORE_1_24, users
+    if _is_older("1.99", numpy) and (found := _built_before_2(versions)):
+        return _BEFORE_2, found
+    return "", []
+
+
+def _built_before_2(versions: Mapping[str, str]) -> list[str]:
     return [
         f"{name}=={version}"
         for name, version in sorted(versions.items())
