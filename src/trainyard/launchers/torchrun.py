@@ -53,6 +53,9 @@ def plan(spec: RunSpec, node: NodeView) -> list[Process]:
             "TRAINYARD_NODE": node.folder,
             "TRAINYARD_FIRST": str(first),
             "NODE_RANK": str(node.index),
+            # processes that start again would meet in the store of the time before, and wait for what is long over:
+            # https://github.com/pytorch/pytorch/issues/135712
+            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
             "AZ_BATCHAI_PYTORCH_INIT_METHOD": "env://",
         },
         ranks=tuple(range(first, first + per_node)),
