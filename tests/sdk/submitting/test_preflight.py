@@ -33,9 +33,7 @@ def spec(environment, script="train.py", launcher="mpi"):
 
 @pytest.mark.parametrize("environment", [built("numpy"), built(name="horovod-torch")])
 def test_horovod_that_is_not_listed_is_told(environment, source):
-    with pytest.raises(
-        UserErrorException, match=r"imports horovod, and the environment \S+ does not list it"
-    ):
+    with pytest.raises(UserErrorException, match=r"imports horovod, and the environment \S+ does not list it"):
         check_environment(spec(environment), source)
 
 
