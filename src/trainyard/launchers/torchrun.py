@@ -8,7 +8,7 @@ from __future__ import annotations
 from trainyard.contract import logs
 from trainyard.contract.attempts import JOB_CONTEXT_VARIABLE
 from trainyard.contract.runs import RunSpec
-from trainyard.launchers.base import NodeView, Process, command_of
+from trainyard.launchers.base import NodeView, Process, command_of, fair_threads
 
 _PLACE = f"""\
 place=$((TRAINYARD_FIRST + LOCAL_RANK))
@@ -58,6 +58,7 @@ def plan(spec: RunSpec, node: NodeView) -> list[Process]:
             "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
             "AZ_BATCHAI_PYTORCH_INIT_METHOD": "env://",
         },
+        defaults=fair_threads(node, per_node * len(node.on_this_machine)),
         ranks=tuple(range(first, first + per_node)),
     )
     return [process]
