@@ -84,9 +84,11 @@ def test_later_ones_win() -> None:
         environment=EnvironmentSpec(variables={"B": "environment", "C": "environment"}),
         variables={"C": "run", "PYTHONPATH": "/mine", "AZUREML_RUN_ID": "forged"},
     )
-    process = replace(PROCESS, variables={"RANK": "0"})
+    defaults = {"A": "default", "D": "default"}
+    process = replace(PROCESS, variables={"RANK": "0"}, defaults=defaults)
     found = of_process(ORDER, replace(ORDERS, gpus=("1", "3")), spec, process, replace(SCENE, shares_home=False))
     assert (found["A"], found["B"], found["C"], found["RANK"]) == ("inherited", "environment", "run", "0")
+    assert found["D"] == "default"
     assert found["PYTHONPATH"] == "/o/first:/mine"
     assert found["PATH"] == "/env/bin:/bin"
     assert found["AZUREML_RUN_ID"] == "exp_1_aa"

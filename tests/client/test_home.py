@@ -161,6 +161,20 @@ def test_two_processes_at_once_get_one_service(home: Home) -> None:
     assert [pid for pid, _ in starts(home)] == list(pids)
 
 
+def test_who_started_the_service_ends_without_a_warning(home: Home) -> None:
+    program = "import sys; from trainyard.client.home import Home; print(Home(sys.argv[1]).ensure_running().pid)"
+    source = str(Path(trainyard.__file__).parent.parent)
+    client = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, home.path],
+        env={"PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert client.stderr == ""
+    assert [pid for pid, _ in starts(home)] == [int(client.stdout)]
+
+
 def test_threads_at_once_get_one_service(home: Home) -> None:
     found: list[int] = []
     threads = [threading.Thread(target=lambda: found.append(home.ensure_running().pid)) for _ in range(8)]

@@ -32,7 +32,7 @@ def cluster(shared):
     return made
 
 
-def submit(shared, cluster, code, how, *arguments):
+def submit(shared, cluster, code, how, *arguments, **more):
     """A run of this code on the cluster, its processes launched as `how` says."""
     config = shared.config(code, cluster, 1, arguments)
     given = ScriptRunConfig(
@@ -42,6 +42,7 @@ def submit(shared, cluster, code, how, *arguments):
         compute_target=cluster,
         environment=config.run_config.environment,
         distributed_job_config=how,
+        **more,
     )
     return Experiment(shared.workspace, "distributed").submit(given)
 
@@ -197,21 +198,20 @@ def test_a_rank_that_hangs_at_its_exit_is_named_when_the_time_is_up(shared, clus
     code += "if rank == '3': atexit.register(time.sleep, 600)\n"
     folder = shared.root / "hangs"
     folder.mkdir()
-    config = shared.config(code, cluster, 1, [folder])
-    given = ScriptRunConfig(
-        config.source_directory,
-        "train.py",
-        arguments=[str(folder)],
-        compute_target=cluster,
-        environment=config.run_config.environment,
-        distributed_job_config=MpiConfiguration(2, 2),
-        max_run_duration_seconds=3,
-    )
-    run = Experiment(shared.workspace, "distributed").submit(given)
-    error = error_of(run)
+    error = error_of(submit(shared, cluster, code, MpiConfiguration(2, 2), folder, max_run_duration_seconds=3))
     assert (error.code, error.rank, error.node) == ("TimeLimit", 3, 1)
     assert "Of its processes rank 3 on node-1 had not ended by then." in error.message
     assert not any(is_alive(int(path.read_text())) for path in folder.iterdir())
+
+
+def test_a_parameter_server_is_not_what_took_too_long(shared, cluster):
+    error = error_of(
+        submit(
+            shared, cluster, "import time; time.sleep(600)", TensorflowConfiguration(1, 1), max_run_duration_seconds=2
+        )
+    )
+    assert (error.code, error.rank) == ("TimeLimit", 0)
+    assert "Of its processes rank 0 on node-0 had not ended by then." in error.message
 
 
 def test_the_output_of_all_ranks_is_shown_with_who_was_the_last_to_start(shared, cluster, capsys):

@@ -46,5 +46,5 @@ def test_a_run_of_nothing_is_refused(name: str) -> None:
 
 
 def test_an_unknown_launcher_names_those_there_are() -> None:
-    with pytest.raises(InvalidRequest, match="there are: mpi, single, tf_config, torch"):
+    with pytest.raises(InvalidRequest, match="there are: mpi, single, tf_config, torch, torchrun"):
         find_launcher("carrier-pigeon")

@@ -31,7 +31,13 @@ def test_a_node_of_two_starts_its_half_of_the_processes() -> None:
     assert process.argv[-2:] == ("/env/bin/python", "train.py")
     assert process.arguments == ("--seed", "$SEED")
     assert (process.rank, process.ranks, process.log) == (2, (2, 3), "azureml-logs/70_torchrun_log_1.txt")
-    assert process.variables["TRAINYARD_FIRST"] == "2"
+    assert process.variables == {
+        "TRAINYARD_NODE": "/yard/node-1",
+        "TRAINYARD_FIRST": "2",
+        "NODE_RANK": "1",
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        "AZ_BATCHAI_PYTORCH_INIT_METHOD": "env://",
+    }
 
 
 def test_an_attempt_with_fewer_nodes_has_fewer_processes_and_as_many_on_each() -> None:

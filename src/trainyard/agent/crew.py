@@ -188,8 +188,9 @@ class Crew:
         return self._failed(rank, process.log, code, verdict.memory_kills() > kills)
 
     def _still_running(self) -> list[int]:
-        """The ranks on this node that have not ended, whoever started them."""
-        running = [process for rank, process in self.started.items() if rank in self.processes.ranks]
+        """The ranks on this node that have not ended, whoever started them; not those that never do by themselves."""
+        here = self.processes.ranks
+        running = [process for rank, process in self.started.items() if rank in here and not process.serves]
         return [rank for process in running for rank in mpi.unfinished(self.place.own(), process)]
 
     def _failed_below(self, processes: list[Process]) -> NodeEnded | None:

@@ -199,6 +199,7 @@ class Agent:
             folder=self.place.own(),
             shared=self.place.work if self.place.shared_by(len(orders.peers)) else None,
             mpirun=self._mpirun(spec, environment),
+            processors=system.processors(),
         )
         return orders, find_launcher(spec.launcher)(spec, view)
 

@@ -24,6 +24,11 @@ def become_subreaper() -> bool:
     return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
+def processors() -> int:
+    """How many we may run on."""
+    return len(os.sched_getaffinity(0)) if LINUX else os.cpu_count() or 1
+
+
 def start_time(pid: int) -> str | None:
     """When `pid` was started, in the kernel's words; with the pid it names a process for good. None: it is gone."""
     if not LINUX:

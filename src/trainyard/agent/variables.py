@@ -32,8 +32,10 @@ class Scene:
 
 
 def of_process(order: AgentOrder, orders: Orders, spec: RunSpec, process: Process, scene: Scene) -> dict[str, str]:
-    """Later ones win: what was inherited, the environment's, the run's, Azure's, ours, the launcher's."""
-    variables = {**spec.inherited, **scene.variables, **spec.environment.variables, **spec.variables}
+    """Later ones win: the launcher's defaults, what was inherited, the environment's, the run's, Azure's, ours, and the
+    launcher's own."""
+    variables = {**process.defaults, **spec.inherited, **scene.variables, **spec.environment.variables}
+    variables |= spec.variables
     shims = shims_of(spec, variables)
     variables.pop(SHIMS_VARIABLE, None)
     variables["PATH"] = _with_interpreter(variables.get("PATH", os.defpath), scene.interpreter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import json
 import os
@@ -165,6 +166,8 @@ class Home:
                 cwd="/",
                 env={name: value for name, value in os.environ.items() if name not in marks},
             )
+        if not _started:
+            atexit.register(_let_go)
         _started[:] = [process, *(other for other in _started if other.poll() is None)]
         return process
 
@@ -176,6 +179,13 @@ class Home:
         except OSError:
             return sys.executable
         return recorded if os.access(recorded, os.X_OK) else sys.executable
+
+
+def _let_go() -> None:
+    """At our end. A service that outlives us is meant to: Python need not warn of a process that still runs."""
+    for process in _started:
+        if process.poll() is None:
+            process.returncode = 0
 
 
 def _alive(pid: int) -> bool:

@@ -21,10 +21,16 @@ class NodeView:
     folder: str = ""  # this node's own: logs and job contexts of its processes are in it
     shared: str | None = None  # a folder of the attempt that every node sees; None: they share no disk
     mpirun: str | None = None  # the program, when this node has one
+    processors: int = 1  # of its machine, which other nodes of the attempt may share
 
     @property
     def me(self) -> Peer:
         return self.peers[self.index]
+
+    @property
+    def on_this_machine(self) -> list[Peer]:
+        """The nodes that share this one's machine, itself included."""
+        return [peer for peer in self.peers if peer.host == self.me.host]
 
 
 @dataclass(frozen=True)
@@ -37,10 +43,17 @@ class Process:
     argv: tuple[str, ...]  # () when a program on another node has it started, through this node's agent
     log: str  # the name of the run's log that its output goes to
     variables: dict[str, str] = field(default_factory=dict)
+    defaults: dict[str, str] = field(default_factory=dict)  # variables too; whatever the job says of them itself wins
     arguments: tuple[str, ...] = ()  # the end of its command line; `$NAME` in them is expanded on the node
     serves: bool = False  # it serves the others and never ends by itself: stopped when all others are done
     ranks: tuple[int, ...] = ()  # the ranks that it starts on this node, when it is not one itself
     listens: tuple[str, int] | None = None  # with no argv: where its agent takes the line to run
+
+
+def fair_threads(node: NodeView, processes: int) -> dict[str, str]:
+    """For `processes` that share this node's machine. Left to themselves, the libraries that compute with threads take
+    all processors in each of them, and then wait for one another."""
+    return {"OMP_NUM_THREADS": str(max(1, node.processors // processes))} if processes > 1 else {}
 
 
 Launcher = Callable[[RunSpec, NodeView], list[Process]]

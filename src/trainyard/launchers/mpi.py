@@ -13,7 +13,7 @@ from trainyard.contract import logs
 from trainyard.contract.attempts import JOB_CONTEXT_VARIABLE
 from trainyard.contract.errors import EnvironmentRefused
 from trainyard.contract.runs import RunSpec
-from trainyard.launchers.base import NodeView, Process, command_of
+from trainyard.launchers.base import NodeView, Process, command_of, fair_threads
 
 REMOTE_SHELL = "trainyard-remote-shell"  # the program, on the path of mpirun
 _MASTER, _SHELL = 0, 1  # which of a node's ports is for what
@@ -41,6 +41,7 @@ def plan(spec: RunSpec, node: NodeView) -> list[Process]:
         argv=(),
         log=logs.MPI,
         variables=_variables(node),
+        defaults=fair_threads(node, per_node * len(node.on_this_machine)),
         ranks=tuple(range(first, first + per_node)),
         listens=(node.me.address, node.me.ports[_SHELL]) if node.index > 0 else None,
     )

@@ -6,7 +6,7 @@ import urllib.request
 
 from trainyard.contract import logs
 from trainyard.contract.runs import RunSpec
-from trainyard.launchers.base import NodeView, Process, command_of
+from trainyard.launchers.base import NodeView, Process, command_of, fair_threads
 from trainyard.launchers.spread import in_blocks
 
 _INIT_FILE = "torch-init"  # torch makes it, and expects to
@@ -14,7 +14,10 @@ _INIT_FILE = "torch-init"  # torch makes it, and expects to
 
 def plan(spec: RunSpec, node: NodeView) -> list[Process]:
     total = sum(role.count for role in spec.roles) or len(node.peers)
-    here = [slot for slot in in_blocks(total, len(node.peers)) if slot.node == node.index]
+    slots = in_blocks(total, len(node.peers))
+    here = [slot for slot in slots if slot.node == node.index]
+    near = {peer.node for peer in node.on_this_machine}
+    defaults = fair_threads(node, sum(slot.node in near for slot in slots))
     argv, arguments = command_of(spec, node)
     master = node.peers[0]
     common = {
@@ -39,6 +42,7 @@ def plan(spec: RunSpec, node: NodeView) -> list[Process]:
                 "LOCAL_RANK": str(slot.local_rank),
                 "AZ_BATCHAI_TASK_INDEX": str(slot.rank),
             },
+            defaults=defaults,
         )
         for slot in here
     ]

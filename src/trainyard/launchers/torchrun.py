@@ -8,7 +8,7 @@ from __future__ import annotations
 from trainyard.contract import logs
 from trainyard.contract.attempts import JOB_CONTEXT_VARIABLE
 from trainyard.contract.runs import RunSpec
-from trainyard.launchers.base import NodeView, Process, command_of
+from trainyard.launchers.base import NodeView, Process, command_of, fair_threads
 
 _PLACE = f"""\
 place=$((TRAINYARD_FIRST + LOCAL_RANK))
@@ -53,8 +53,12 @@ def plan(spec: RunSpec, node: NodeView) -> list[Process]:
             "TRAINYARD_NODE": node.folder,
             "TRAINYARD_FIRST": str(first),
             "NODE_RANK": str(node.index),
+            # processes that start again would meet in the store of the time before, and wait for what is long over:
+            # https://github.com/pytorch/pytorch/issues/135712
+            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
             "AZ_BATCHAI_PYTORCH_INIT_METHOD": "env://",
         },
+        defaults=fair_threads(node, per_node * len(node.on_this_machine)),
         ranks=tuple(range(first, first + per_node)),
     )
     return [process]

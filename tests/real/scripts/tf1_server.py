@@ -23,8 +23,10 @@ with tf.device(tf.train.replica_device_setter(worker_device=f"/job:worker/task:{
 
 random = np.random.default_rng(index)
 done = 0
+# A worker talks to the parameter servers and not to other workers: one that comes late finds the first gone already.
+alone = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
 with tf.train.MonitoredTrainingSession(
-    master=server.target, is_chief=index == 0, hooks=[tf.train.StopAtStepHook(last_step=60)]
+    master=server.target, is_chief=index == 0, hooks=[tf.train.StopAtStepHook(last_step=60)], config=alone
 ) as session:
     while not session.should_stop():
         _, done, found = session.run([train, step, weight], {features: random.normal(size=16)})

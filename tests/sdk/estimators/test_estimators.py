@@ -279,6 +279,26 @@ def test_what_does_not_go_together(kind, given, says, source):
 
 
 @pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"worker_count": 3}, "worker_count=3 has no effect here: it goes with distributed_backend='ps'"),
+        ({**MANY, "distributed_backend": "mpi", "parameter_server_count": 2}, "parameter_server_count=2 has no effect"),
+        (
+            {**MANY, "distributed_backend": "ps", "process_count_per_node": 2},
+            "process_count_per_node=2 has no effect here: with distributed_backend='ps', worker_count says",
+        ),
+        (
+            {**MANY, "distributed_training": Mpi(2), "process_count_per_node": 4},
+            "process_count_per_node=4 has no effect here: distributed_training has counts of its own",
+        ),
+    ],
+)
+def test_counts_that_are_not_used_are_told(given, says, source):
+    with pytest.warns(UserWarning, match=says):
+        TensorFlow(source, entry_script="train.py", **{"compute_target": "cluster", **given})
+
+
+@pytest.mark.parametrize(
     "beside",
     [
         {"use_gpu": True},

@@ -94,3 +94,15 @@ def test_two_configurations_share_no_list():
     DockerConfiguration().arguments.append("x")
     assert DockerConfiguration().arguments == []
     assert ScriptRunConfig(".", "a.py").run_config.max_run_duration_seconds == 2592000
+
+
+def test_a_communicator_that_is_set_later_is_checked_too():
+    config = RunConfiguration()
+    with pytest.raises(RunConfigurationException, match=r"communicator 'foo' is not known\. Use one of None, Para"):
+        config.communicator = "foo"
+    with pytest.raises(RunConfigurationException, match="framework 'torch' is not known"):
+        config.framework = "torch"
+    config.communicator, config.framework = "nccl", "pytorch"
+    assert (config.communicator, config.framework) == ("Nccl", "PyTorch")
+    config.communicator = None
+    assert config.communicator == "None"

@@ -170,6 +170,21 @@ def test_how_many_processes_of_each_role(job, launcher, nodes, roles, source):
     assert (spec.launcher, spec.nodes, spec.roles) == (launcher, nodes, roles)
 
 
+@pytest.mark.parametrize(
+    ("job", "says"),
+    [
+        (TensorflowConfiguration(1.5, 0), "worker_count is 1.5; it must be a whole number"),
+        (TensorflowConfiguration(True, 0), "worker_count is True; it must be a whole number"),
+        (MpiConfiguration(float("inf"), 1), "process_count_per_node is inf; it must be a whole number"),
+        (MpiConfiguration(1, None), "node_count is None; it must be a whole number"),
+        (PyTorchConfiguration("Gloo", 1, 2), "at least 2: it counts the processes of all nodes, and each has one"),
+    ],
+)
+def test_counts_that_are_none(job, says, source):
+    with pytest.raises(UserErrorException, match=says):
+        checked(ScriptRunConfig(str(source), "train.py", distributed_job_config=job))
+
+
 def test_a_docker_configuration_counts_as_the_environments_own(source):
     config = ScriptRunConfig(
         str(source),

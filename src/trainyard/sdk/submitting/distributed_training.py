@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from trainyard.sdk.effects import tell_once
 from trainyard.sdk.errors import TrainingException
 
 if TYPE_CHECKING:
@@ -40,9 +41,25 @@ _BACKENDS: dict[str, type[Mpi] | type[ParameterServer] | type[Gloo] | type[Nccl]
     "nccl": Nccl,
 }
 
+_COUNTS = {  # of processes, and what each goes with
+    "process_count_per_node": "with distributed_backend='ps', worker_count says how many there are",
+    "worker_count": "it goes with distributed_backend='ps'",
+    "parameter_server_count": "it goes with distributed_backend='ps'",
+}
+
 
 def chosen(given: Parameters, allowed: Collection[str]) -> Distributed | None:
-    """What the parameters ask for, of either generation. TrainingException says what does not go together."""
+    """What the parameters ask for, of either generation. TrainingException says what does not go together, a warning
+    what is not used."""
+    how = _asked(given, allowed)
+    for name, where in _COUNTS.items():
+        if getattr(given, name) != 1 and not _is_used(name, how, by_word=given.distributed_training is None):
+            why = where if given.distributed_training is None else "distributed_training has counts of its own"
+            tell_once(f"{name}={getattr(given, name)!r} has no effect here: {why}.")
+    return how
+
+
+def _asked(given: Parameters, allowed: Collection[str]) -> Distributed | None:
     at_least(given.node_count, 1, "node_count")
     at_least(given.process_count_per_node, 1, "process_count_per_node")
     if given.distributed_backend is not None and given.distributed_training is not None:
@@ -61,6 +78,12 @@ def chosen(given: Parameters, allowed: Collection[str]) -> Distributed | None:
                 f"distributed_training or distributed_backend (one of: {', '.join(allowed) or 'none for this class'})."
             )
     return None
+
+
+def _is_used(name: str, how: Distributed | None, *, by_word: bool) -> bool:
+    if name == "process_count_per_node":
+        return isinstance(how, Gloo | Nccl) or (isinstance(how, Mpi) and by_word)
+    return isinstance(how, ParameterServer) and by_word
 
 
 def put_into(config: RunConfiguration, how: Distributed | None, given: Parameters) -> None:

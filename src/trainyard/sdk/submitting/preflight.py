@@ -27,7 +27,8 @@ def check_environment(spec: RunSpec, source: str) -> None:
         return
     wants_horovod = spec.script is not None and _imports_horovod(os.path.join(source, spec.script))
     if not spec.environment.user_managed:
-        if wants_horovod and "horovod" not in json.dumps(spec.environment.definition).lower():
+        said = {key: value for key, value in spec.environment.definition.items() if key != "name"}
+        if wants_horovod and "horovod" not in json.dumps(said).lower():
             raise UserErrorException(
                 f"{spec.script} imports horovod, and the environment {spec.environment.name} does not list it. Add it: "
                 "environment.python.conda_dependencies.add_pip_package('horovod')."

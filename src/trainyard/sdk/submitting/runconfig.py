@@ -46,8 +46,8 @@ class RunConfiguration:
         self.script = script
         self.command = command
         self.arguments: list[Any] = list(arguments) if arguments is not None else []
-        self.framework = _known(framework or "Python", _FRAMEWORKS, "framework")
-        self.communicator = _known(communicator or "None", _COMMUNICATORS, "communicator")
+        self.framework = framework or "Python"
+        self.communicator = communicator or "None"
         self._target: str | None = LOCAL_TARGET
         self._auto_prepare_environment = True
         self.max_run_duration_seconds: int | None = None
@@ -84,6 +84,23 @@ class RunConfiguration:
     @target.setter
     def target(self, target: Any) -> None:
         self._target = target_name(target)
+
+    @property
+    def framework(self) -> str:
+        return self._framework
+
+    @framework.setter
+    def framework(self, name: str) -> None:
+        self._framework = _known(name, _FRAMEWORKS, "framework")
+
+    @property
+    def communicator(self) -> str:
+        """How the run's processes work together: 'None', 'ParameterServer', 'OpenMpi', 'IntelMpi', 'Gloo' or 'Nccl'."""
+        return self._communicator
+
+    @communicator.setter
+    def communicator(self, name: str | None) -> None:
+        self._communicator = _known(name or "None", _COMMUNICATORS, "communicator")
 
     @property
     def auto_prepare_environment(self) -> bool:

@@ -208,7 +208,10 @@ def _roles(config: RunConfiguration) -> tuple[Role, ...]:
         return (Role("worker", workers), Role("ps", servers)) if servers else (Role("worker", workers),)
     if launcher in ("torch", "torchrun"):
         total = config.pytorch.process_count
-        return (Role("worker", nodes if total is None else _whole_number(total, "process_count", least=nodes)),)
+        if total is not None:
+            why = ": it counts the processes of all nodes, and each has one" if nodes > 1 else ""
+            total = _whole_number(total, "process_count", nodes, why)
+        return (Role("worker", nodes if total is None else total),)
     return ()
 
 
@@ -295,11 +298,13 @@ def _command(command: Any) -> str:
     return line
 
 
-def _whole_number(value: Any, name: str, least: int = 1) -> int:
+def _whole_number(value: Any, name: str, least: int = 1, why: str = "") -> int:
     try:
         number = int(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise UserErrorException(f"{name} is {value!r}; it must be a whole number.", error) from error
+    if isinstance(value, bool) or number != (value if isinstance(value, float) else number):
+        raise UserErrorException(f"{name} is {value!r}; it must be a whole number.")
     if number < least:
-        raise UserErrorException(f"{name} is {number}; it must be at least {least}.")
+        raise UserErrorException(f"{name} is {number}; it must be at least {least}{why}.")
     return number
