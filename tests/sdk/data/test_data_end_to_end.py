@@ -131,7 +131,7 @@ def test_a_workspace_knows_its_datastores(workspace, store, tmp_path):
         Datastore.get(workspace, "mine")
 
 
-@pytest.mark.parametrize("kind", ["azure_file_share", "azure_data_lake_gen2", "gcs_bucket", "sftp", "hdfs", "dbfs"])
+@pytest.mark.parametrize("kind", ["azure_file_share", "azure_data_lake_gen2", "gcs_bucket", "hdfs", "dbfs"])
 def test_stores_that_nothing_has_answered_are_refused(workspace, kind):
     with pytest.raises(UserErrorException, match=r"not supported by this version of Trainyard\. \w"):
         getattr(Datastore, f"register_{kind}")(workspace, "x", "y", "z")
