@@ -46,7 +46,7 @@ def server(folder: Path) -> Iterator[Server]:
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\n"
         f"AuthorizedKeysFile {folder}/authorized_keys\n"
         "StrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nPidFile none\n"
-        f"MaxStartups 100\nSetEnv PATH={os.environ['PATH']}\n"
+        f"Subsystem sftp internal-sftp\nMaxStartups 100\nSetEnv PATH={os.environ['PATH']}\n"
     )
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=log)

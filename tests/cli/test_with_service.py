@@ -101,6 +101,42 @@ def test_what_a_run_left_behind_is_shown(here):
     assert "0.25" in text
 
 
+def test_the_way_from_data_to_run_to_model_is_shown(here):
+    """As a notebook would make them: the service is the one of the command line."""
+    script = write(
+        here,
+        "import os\nfrom azureml.core import Dataset, Environment, Experiment, ScriptRunConfig, Workspace\n"
+        "from azureml.data import OutputFileDatasetConfig\n"
+        "ws = Workspace.create('lineage', exist_ok=True, show_output=False)\n"
+        "os.makedirs('digits'), os.makedirs('source')\n"
+        "open('digits/a.txt', 'w').write('abc'), open('digits/b.txt', 'w').write('de')\n"
+        "open('source/go.py', 'w').write('import sys; open(sys.argv[2] + \"/x\", \"w\").write(\"x\")')\n"
+        "store = ws.get_default_datastore()\n"
+        "store.upload('digits', 'digits', show_progress=False)\n"
+        "data = Dataset.File.from_files((store, 'digits')).register(ws, 'digits')\n"
+        "out = OutputFileDatasetConfig('clean', (store, 'clean')).register_on_complete('cleaned')\n"
+        "mine = Environment('mine'); mine.python.user_managed_dependencies = True\n"
+        "given = [data.as_named_input('x').as_mount(), out]\n"
+        "run = Experiment(ws, 'e').submit(ScriptRunConfig('source', 'go.py', given, environment=mine))\n"
+        "run.wait_for_completion()\n"
+        "run.upload_file('outputs/m', 'digits/a.txt')\n"
+        "run.register_model('made', 'outputs/m')\nprint(run.id)\n",
+    )
+    done = subprocess.run([sys.executable, script], cwd=here, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    run_id = done.stdout.strip()
+    shown = json.loads(said("runs", "show", run_id, "--json"))
+    read, left = sorted(shown["data"], key=lambda it: it["output"])
+    assert (read["name"], read["dataset"], read["version"], read["files"], read["bytes"]) == ("x", "digits", 1, 2, 5)
+    assert (read["sources"], len(read["digest"])) == (["workspaceblobstore/digits"], 64)
+    assert (left["name"], left["dataset"], left["version"], left["mode"]) == ("clean", "cleaned", 1, "mount")
+    assert shown["models"] == ["made:1"]
+    text = said("runs", "show", run_id)
+    assert "digits:1" in text
+    assert "cleaned:1" in text
+    assert "made:1" in text
+
+
 def test_a_script_that_fails_ends_the_command_with_1(here):
     done = trainyard("run", write(here, "print('before', flush=True)\nraise SystemExit(3)\n"))
     assert done.returncode == 1

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from trainyard.agent import mpi, shell_server, variables, verdict
+from trainyard.agent import mpi, readonly, shell_server, variables, verdict
 from trainyard.agent.contained import Contained
 from trainyard.agent.courier import Courier
 from trainyard.agent.packages import beside
@@ -49,6 +49,7 @@ class Crew:
     news: list[Frame] = field(default_factory=list)  # told together with the start
     mounts: dict[str, bool] = field(default_factory=dict)  # of the run's data, for containers: folder → writable
     contained: Contained | None = None
+    guarded: readonly.Guarded | None = None  # what the processes may only read, without a container
     launcher: str = ""
     of_many: bool = False  # ranks, over all nodes
 
@@ -67,6 +68,8 @@ class Crew:
         self.launcher, self.of_many = spec.launcher, len(orders.peers) * len(_ranks(processes)) > 1
         if spec.command is None and spec.script and not verdict.script_exists(self.place.working, spec.script):
             return verdict.of_missing_script(spec.script, self.order.node)
+        if contained is None:
+            self._guard({**spec.inherited, **scene.variables, **spec.environment.variables, **spec.variables})
         for process in processes:
             environment = self._environment(orders, spec, process, scene)
             self.started[process.rank] = process
@@ -94,7 +97,21 @@ class Crew:
             mounts = (Mount(self.order.home), Mount(self.order.work, writable=True), *data)
             argv = self.contained.argv(rank, argv, environment, mounts, self.place.working)
             environment = self.contained.with_engines(environment)
-        self.processes.start(rank, argv, environment, self.place.working, output)
+        entering = self.guarded.entering(self.place.working) if self.guarded is not None else None
+        self.processes.start(rank, argv, environment, self.place.working, output, entering)
+
+    def _guard(self, given: dict[str, str]) -> None:
+        """Mounted data is read-only where the kernel lets us make it so."""
+        needed = (self.order.home, self.order.work, self.place.working, given.get("HOME"), given.get("TMPDIR"))
+        found, writable = readonly.choose(self.mounts, filter(None, needed))
+        if not found or {**os.environ, **given}.get(readonly.WANTED) == "0":
+            return
+        said = ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+        try:
+            self.guarded = readonly.guard(found, writable)
+            self.did(f"{_now()} Read-only for the processes: {said}.")
+        except OSError as error:
+            self.did(f"{_now()} Not made read-only ({error.strerror}), do not write there: {said}.")
 
     def _environment(self, orders: Orders, spec: RunSpec, process: Process, scene: variables.Scene) -> dict[str, str]:
         """The variables of a process; what it and the ranks below it find in the node's folder is laid there."""

@@ -42,6 +42,7 @@ from trainyard.contract.runs import RunSpec
 _CACHE_GB = "TRAINYARD_DATA_CACHE_GB"
 _DEFAULT_CACHE_GB = 50.0
 _LOOKED_AT = 2000  # files of a mounted path
+_MOUNTED_EACH = 32  # files, or folders of files, that are mounted one by one
 
 
 @dataclass
@@ -132,9 +133,8 @@ class NodeData:
             view = self._cache.view(entries)
             self._views.append(view)
             folder = view.path
-            for entry in entries:
-                if (local := entry.depot.local(entry.file.path)) is not None:
-                    self.mounts.setdefault(os.path.dirname(local), False)
+            for path in (folder, *_seen_through(entries)):
+                self.mounts.setdefault(path, False)
         alone = entries[0] if len(entries) == 1 else None
         if given.path_on_compute:
             folder = self._link(given.path_on_compute, folder)
@@ -359,3 +359,12 @@ class NodeData:
         for entry in entries:
             if os.path.exists(path := os.path.join(folder, entry.path)):
                 raise DataRefused(f"{path} exists already on the node. Pass overwrite=True, or choose another path.")
+
+
+def _seen_through(entries: list[Entry]) -> list[str]:
+    """What the links of a view lead to: a few files as they are, else the folders that have them."""
+    files = [local for entry in entries if (local := entry.depot.local(entry.file.path)) is not None]
+    if len(files) <= _MOUNTED_EACH:
+        return files
+    folders = sorted({os.path.dirname(file) for file in files})
+    return folders if len(folders) <= _MOUNTED_EACH else [os.path.commonpath(folders)]

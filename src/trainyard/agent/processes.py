@@ -25,8 +25,17 @@ class Processes:
         self._poll = select.poll()
         self._poll.register(wake, select.POLLIN)
 
-    def start(self, rank: int, argv: list[str], variables: Mapping[str, str], folder: str, output: str) -> None:
-        """Output goes to a file, not a pipe: a process never waits for whoever reads it."""
+    def start(
+        self,
+        rank: int,
+        argv: list[str],
+        variables: Mapping[str, str],
+        folder: str,
+        output: str,
+        entering: Callable[[], None] | None = None,
+    ) -> None:
+        """Output goes to a file, not a pipe: a process never waits for whoever reads it. `entering` is called in the
+        fork, where other threads' locks are held for ever: it may do little more than ask the kernel."""
         fd = os.open(output, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             process = subprocess.Popen(
@@ -37,6 +46,7 @@ class Processes:
                 stdout=fd,
                 stderr=fd,
                 process_group=0,
+                preexec_fn=entering,
             )
         finally:
             os.close(fd)

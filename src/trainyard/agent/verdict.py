@@ -12,6 +12,7 @@ from trainyard.contract.errors import DiskFull, TrainyardError
 from trainyard.contract.runs import RunError
 
 _FULL = "No space left on device"
+_READ_ONLY = "Read-only file system"
 _TAKEN = ("Address already in use", "EADDRINUSE")
 _SHARED_GPU = "Duplicate GPU detected"
 _NO_NCCL = ("ProcessGroupNCCL is only supported with GPUs", "have NCCL built in", "NCCL backend is not available")
@@ -35,6 +36,12 @@ def of_process(ended: Ended, node: int, *, memory_ran_out: bool) -> RunError | N
     text = "\n".join(ended.last_lines)
     if _FULL in text:
         code, message = "DiskFull", "The disk filled up while the script ran. Free some space on it and submit again."
+    elif ended.code > 0 and _READ_ONLY in text:
+        code = "ReadOnly"
+        message = (
+            "The script wrote to a place that it may only read, as mounted data is. Write to ./outputs or to an "
+            "OutputFileDatasetConfig, or take the data with as_download(), which is a copy of the run's own."
+        )
     elif "MemoryError" in text or (ended.code == -signal.SIGKILL and memory_ran_out):
         code = "OutOfMemory"
         message = (

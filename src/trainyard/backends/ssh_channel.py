@@ -72,8 +72,7 @@ class Channel:
         to."""
         self._lock = threading.Lock()
         self._machine = machine
-        with _private(machine) as (options, environment):
-            argv = [_program(), *_options(machine, known_hosts), *options]
+        with calling(machine, known_hosts) as (argv, environment):
             if way_back is not None:
                 argv += ["-o", "ExitOnForwardFailure=yes", "-R", f"127.0.0.1:{way_back[0]}:{way_back[1]}"]
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the channel
@@ -164,6 +163,13 @@ class Channel:
             said = self._errors.read().decode("utf-8", "replace") or said
         self.close()
         return trouble(self._machine, said)
+
+
+@contextlib.contextmanager
+def calling(machine: Machine, known_hosts: str) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """The command that reaches it, up to its name, and the variables that go with it: until it has been let in."""
+    with _private(machine) as (options, environment):
+        yield [_program(), *_options(machine, known_hosts), *options], environment
 
 
 def trouble(machine: Machine, said: str) -> TrainyardError:

@@ -26,6 +26,7 @@ from trainyard.cli.output import (
     span,
 )
 from trainyard.cli.place import open_place
+from trainyard.cli.run_lineage import as_json, lineage_of, show_lineage
 from trainyard.cli.runs_compare import compare
 from trainyard.cli.runs_delete import delete
 from trainyard.cli.runs_plot import plot
@@ -92,7 +93,7 @@ def list_(
 
 @app.command
 def show(run_id: RunId, /, *, workspace: WorkspaceOption = None, json: JsonFlag = False) -> None:
-    """Show one run: what it is, how it went, its metrics, files and history.
+    """Show one run: what it is, how it went, its metrics, data, models, files and history.
 
     Try:
 
@@ -102,7 +103,7 @@ def show(run_id: RunId, /, *, workspace: WorkspaceOption = None, json: JsonFlag 
     runs, run = find_run(run_id, workspace)
     metrics = {series.name: series.values for series in runs.metrics(run.run_id)}
     files, events = runs.files(run.run_id), runs.events(run.run_id)
-    system = runs.system_metrics(run.run_id)
+    system, lineage = runs.system_metrics(run.run_id), lineage_of(run)
     if json:
         show_json(
             {
@@ -111,6 +112,7 @@ def show(run_id: RunId, /, *, workspace: WorkspaceOption = None, json: JsonFlag 
                 "arguments": [*run.spec.arguments] if run.spec else [],
                 "snapshot_id": run.snapshot_id,
                 "properties": run.properties,
+                **as_json(lineage),
                 "metrics": {name: [*values] for name, values in metrics.items()},
                 "system": {series.name: [*series.values] for series in system},
                 "files": [{"name": file.name, "size": file.size} for file in files],
@@ -135,6 +137,7 @@ def show(run_id: RunId, /, *, workspace: WorkspaceOption = None, json: JsonFlag 
     if system:
         console().print("\n[bold]System[/]")
         show_table(system_use.COLUMNS, system_use.rows(system), empty="")
+    show_lineage(lineage)
     if files:
         console().print("\n[bold]Files[/]")
         show_table(["name", "size"], ([file.name, human_size(file.size)] for file in files), empty="")

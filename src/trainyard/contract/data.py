@@ -28,6 +28,7 @@ class DatastoreKind(StrEnum):
     FILE_SHARE = "AzureFile"
     S3 = "S3"
     FOLDER = "Folder"
+    SFTP = "Sftp"
     SQL = "Sql"
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainyard.client.computes import Computes
+from trainyard.client.data import Data
 from trainyard.client.home import Home
 from trainyard.client.http import Http
+from trainyard.client.models import Models
 from trainyard.client.retention import Retention
 from trainyard.client.runs import Runs
 from trainyard.client.service import Service
@@ -90,6 +92,12 @@ class Yard:
 
     def runs(self, workspace_id: str) -> Runs:
         return Runs(self.http, workspace_id)
+
+    def data(self, workspace_id: str) -> Data:
+        return Data(self.http, workspace_id)
+
+    def models(self, workspace_id: str) -> Models:
+        return Models(self.http, workspace_id)
 
     def sweeps(self, workspace_id: str) -> Sweeps:
         return Sweeps(self.http, workspace_id)

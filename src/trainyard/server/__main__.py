@@ -234,8 +234,16 @@ def _make_context(settings: Settings) -> Context:
     )
     context.blobs.sweep(_HALF_WRITTEN_S)
     with db.write() as tx:
-        authenticator.grant_owner(tx, _secret(settings, "token"), getpass.getuser(), time.time_ns())
+        authenticator.grant_owner(tx, _secret(settings, "token"), _user(), time.time_ns())
     return context
+
+
+def _user() -> str:
+    """A container's user may be a number that nobody gave a name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def with_database(settings: Settings, said: str | None) -> Settings:

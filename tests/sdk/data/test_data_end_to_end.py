@@ -131,7 +131,7 @@ def test_a_workspace_knows_its_datastores(workspace, store, tmp_path):
         Datastore.get(workspace, "mine")
 
 
-@pytest.mark.parametrize("kind", ["azure_file_share", "azure_data_lake_gen2", "gcs_bucket", "sftp", "hdfs", "dbfs"])
+@pytest.mark.parametrize("kind", ["azure_file_share", "azure_data_lake_gen2", "gcs_bucket", "hdfs", "dbfs"])
 def test_stores_that_nothing_has_answered_are_refused(workspace, kind):
     with pytest.raises(UserErrorException, match=r"not supported by this version of Trainyard\. \w"):
         getattr(Datastore, f"register_{kind}")(workspace, "x", "y", "z")
@@ -405,6 +405,9 @@ def test_datasets_are_found_by_name_version_and_id(workspace, store):
     assert Dataset.get_by_name(workspace, "found", version=1).to_path() == ["/a.txt"]
     assert Dataset.get_by_id(workspace, first.id).tags == {"a": "1"}
     assert first.add_tags({"b": "2"}).remove_tags(["a"]).tags == {"b": "2"}
+    assert first.update(tags={"year": 2020}).tags == {"year": "2020"}
+    with pytest.raises(UserErrorException, match="tags are a dict"):
+        first.add_tags("b")
     assert workspace.datasets["found"].version == 2
     second.unregister_all_versions()
     with pytest.raises(UserErrorException, match="No dataset 'found'"):
@@ -417,6 +420,10 @@ def test_files_are_downloaded_and_mounted(store, tmp_path):
     assert [os.path.relpath(path, tmp_path / "down") for path in paths] == ["a.txt", "deep/b.txt", "table.csv"]
     with pytest.raises(UserErrorException, match="overwrite=True"):
         dataset.download(str(tmp_path / "down"))
+    some = Dataset.File.from_files([(store, "first/a.txt"), (store, "none/*.txt")], validate=False)
+    with pytest.raises(UserErrorException, match=r"'none/\*\.txt' of datastore .* matches no file"):
+        some.download(str(tmp_path / "some"))
+    assert some.download(str(tmp_path / "some"), ignore_not_found=True) == [str(tmp_path / "some/a.txt")]
     with dataset.mount(str(tmp_path / "there")) as context:
         assert context.mount_point == str(tmp_path / "there")
         assert (tmp_path / "there/deep/b.txt").read_text() == "bb"

@@ -245,11 +245,37 @@ def test_a_missing_column_says_which_there_are(csv, parquet):
         parquet.keep_columns("y").to_pandas_dataframe()
     with pytest.raises(UserErrorException, match="no column 'y'"):
         parquet.filter(parquet["y"] > 1).to_pandas_dataframe()
+    with pytest.raises(UserErrorException, match=r"no column 'y'. The columns are 'x', 'name', 'when'"):
+        csv.keep_columns(["x", "y"]).to_pandas_dataframe()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_type_of_a_column_that_is_not_there_is_told(tmp_path, form):
+    frame = pd.DataFrame({"x": [1]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    make = {"csv": Dataset.Tabular.from_delimited_files, "parquet": Dataset.Tabular.from_parquet_files}[form]
+    made = make(str(tmp_path / f"t.{form}"), include_path=True, set_column_types={"Path": DataType.to_string()})
+    assert list(made.to_pandas_dataframe()) == ["Path", "x"]
+    made = make(str(tmp_path / f"t.{form}"), set_column_types={"y": DataType.to_long()})
+    with pytest.raises(UserErrorException, match=r"no column 'y'\. The columns are 'x'"):
+        made.to_pandas_dataframe()
+
+
+def test_a_row_of_too_many_values_moves_none_of_them(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2,3\n")
+    made = Dataset.Tabular.from_delimited_files(str(tmp_path / "t.csv"))
+    with pytest.raises(UserErrorException, match=r"t\.csv cannot be read as delimited text"):
+        made.to_pandas_dataframe()
+    (tmp_path / "t.csv").write_text("a,b\n1,2,\n3,4,\n")
+    assert made.to_pandas_dataframe().to_dict("list") == {"a": [1, 3], "b": [2, 4]}
 
 
 def test_a_parquet_file_that_is_text(tmp_path):
     (tmp_path / "t.parquet").write_text(CSV)
-    made = Dataset.Tabular.from_parquet_files(str(tmp_path / "t.parquet"))
+    with pytest.raises(DatasetValidationError, match=r"t\.parquet is not a Parquet file.*validate=False"):
+        Dataset.Tabular.from_parquet_files(str(tmp_path / "t.parquet"))
+    made = Dataset.Tabular.from_parquet_files(str(tmp_path / "t.parquet"), validate=False)
     with pytest.raises(UserErrorException, match=r"t\.parquet is not a Parquet file"):
         made.to_pandas_dataframe()
 
@@ -280,6 +306,12 @@ def test_paths_that_are_none(path, says):
         lambda it: it.as_named_input("a").as_mount(),
         lambda it: it.as_named_input("1a"),
         lambda it: it.time_recent(3),
+        lambda it: it.with_timestamp_columns("when").time_recent(datetime.timedelta(days=-1)),
+        lambda it: it[["x"]],
+        lambda it: it.get_partition_key_values(),
+        lambda it: it.register(None, "name"),
+        lambda it: Dataset.Tabular.register_pandas_dataframe([1], None, "name"),
+        lambda it: Dataset.Tabular.register_dask_dataframe(None, None, "name"),
         lambda it: it.to_spark_dataframe(),
         lambda it: it.to_pandas_dataframe(on_error="ignore"),
         lambda it: it.to_csv_files(),
@@ -288,6 +320,11 @@ def test_paths_that_are_none(path, says):
 def test_what_makes_no_sense_is_told(csv, wrong):
     with pytest.raises(UserErrorException, match=r"\."):
         wrong(csv)
+
+
+def test_a_loop_over_a_table_ends(csv):
+    with pytest.raises(TypeError, match="not iterable"):
+        list(csv)
 
 
 def test_conditions_are_not_combined_with_words(csv):

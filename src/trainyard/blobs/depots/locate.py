@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 
 from trainyard.blobs.depots.base import Depot
@@ -52,7 +53,33 @@ class Locator:
         return self._known[name]
 
     def of_record(self, record: DatastoreRecord) -> Depot:
-        if record.path is not None and self._sees_folder(record):
-            return FolderDepot(record.path)
         assert self._remote is not None, "a record comes from a service"
-        return RemoteDepot(self._remote, record.workspace_id, record.name, record.created_ns)
+        remote = RemoteDepot(self._remote, record.workspace_id, record.name, record.created_ns)
+        if record.path is not None and self._sees_folder(record):
+            return _NearDepot(record.path, remote)
+        return remote
+
+
+class _NearDepot(FolderDepot):
+    """A datastore's folder on this machine. A job that has some of it mounted reads there and writes through the
+    service."""
+
+    def __init__(self, root: str, service: Depot) -> None:
+        super().__init__(root)
+        self._service = service
+
+    def put(self, path: str, file: str) -> None:
+        try:
+            super().put(path, file)
+        except OSError as error:
+            if error.errno != errno.EROFS:
+                raise
+            self._service.put(path, file)
+
+    def delete(self, path: str) -> None:
+        try:
+            super().delete(path)
+        except OSError as error:
+            if error.errno != errno.EROFS:
+                raise
+            self._service.delete(path)

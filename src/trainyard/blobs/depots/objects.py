@@ -4,15 +4,13 @@ credentials do not leave it."""
 from __future__ import annotations
 
 import datetime
-import ipaddress
-import socket
 import urllib.parse
 from collections.abc import Iterator
 from typing import Any, cast
 
 from trainyard.blobs.base import BLOCK
 from trainyard.blobs.depots.base import Depot, checked_path
-from trainyard.blobs.depots.web import refuse_private
+from trainyard.blobs.depots.web import refuse_private_host
 from trainyard.contract.data import DataFile, DatastoreKind
 from trainyard.contract.errors import BadCredentials, DataAway, DataChanged, DataRefused, NoSuchData, TrainyardError
 
@@ -201,15 +199,8 @@ def _check_address(endpoint: str, *, private: bool) -> None:
     parts = urllib.parse.urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise DataRefused(f"{endpoint!r} is no http or https address. Correct the datastore's endpoint.")
-    if private:
-        return
-    try:
-        found = [str(it[4][0]) for it in socket.getaddrinfo(parts.hostname, parts.port, type=socket.SOCK_STREAM)]
-    except OSError:
-        found = []
-    for address in found:
-        ipaddress.ip_address(address.partition("%")[0])
-        refuse_private(address, parts.hostname)
+    if not private:
+        refuse_private_host(parts.hostname, parts.port)
 
 
 def _says_no(said: str) -> bool:

@@ -29,9 +29,10 @@ class Entry:
     file: DataFile
 
 
-def resolve(definition: DatasetDefinition, depot_of: DepotOf) -> list[Entry]:
-    """Every file, in order, after the steps that choose among files."""
-    found = _in_parallel([(source, depot_of(source)) for source in definition.sources])
+def resolve(definition: DatasetDefinition, depot_of: DepotOf, *, missing_ok: bool = False) -> list[Entry]:
+    """Every file, in order, after the steps that choose among files. `missing_ok`: sources that have none count for
+    nothing."""
+    found = _in_parallel([(source, depot_of(source)) for source in definition.sources], missing_ok=missing_ok)
     entries = _named(found)
     if definition.kind == "file":
         for step in definition.steps:
@@ -39,11 +40,18 @@ def resolve(definition: DatasetDefinition, depot_of: DepotOf) -> list[Entry]:
     return entries
 
 
-def _in_parallel(sources: list[tuple[DataSource, Depot]]) -> list[tuple[DataSource, Depot, list[DataFile]]]:
+def _in_parallel(
+    sources: list[tuple[DataSource, Depot]], *, missing_ok: bool
+) -> list[tuple[DataSource, Depot, list[DataFile]]]:
     """Each source with its files. Web servers are asked about several at once: each answer takes its time to come."""
 
     def look(pair: tuple[DataSource, Depot]) -> tuple[DataSource, Depot, list[DataFile]]:
-        return (pair[0], *_files(*pair))
+        try:
+            return (pair[0], *_files(*pair))
+        except NoSuchData:
+            if not missing_ok:
+                raise
+            return (*pair, [])
 
     if sum(source.is_web for source, _ in sources) < _FEW:
         return [look(pair) for pair in sources]

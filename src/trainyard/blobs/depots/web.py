@@ -237,6 +237,16 @@ def _refuse_where_known(host: str) -> None:
         refuse_private(str(address[0]), host)
 
 
+def refuse_private_host(host: str, port: int | None) -> None:
+    """Of a host that has no address here, whoever connects to it is told."""
+    try:
+        found = [str(it[4][0]) for it in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except OSError:
+        return
+    for address in found:
+        refuse_private(address, host)
+
+
 def refuse_private(address: str, host: str) -> None:
     """An address of the service's own network would let a user read what only the service may."""
     number = ipaddress.ip_address(address.partition("%")[0])

@@ -52,11 +52,11 @@ def cache_limit(variables: Mapping[str, str]) -> int:
     return int(float(variables.get(CACHE_GB) or _DEFAULT_GB) * (1 << 30))
 
 
-def entries_of(definition: DatasetDefinition, workspace: Workspace | None) -> list[Entry]:
+def entries_of(definition: DatasetDefinition, workspace: Workspace | None, *, missing_ok: bool = False) -> list[Entry]:
     from trainyard.blobs.depots.resolve import resolve
 
     with sdk_errors():
-        return resolve(definition, locator(workspace))
+        return resolve(definition, locator(workspace), missing_ok=missing_ok)
 
 
 @functools.cache

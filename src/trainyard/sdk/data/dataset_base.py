@@ -87,7 +87,11 @@ class AbstractDataset:
         from trainyard.sdk.data.partitions import values_of
 
         keys = partition_keys or self.partition_keys
-        if not keys or not set(keys) <= set(self.partition_keys):
+        if not self.partition_keys:
+            raise UserErrorException(
+                "This dataset has no partition keys. Make it with a partition_format, or by partition_by()."
+            )
+        if not set(keys) <= set(self.partition_keys):
             raise UserErrorException(f"The partition keys of this dataset are {self.partition_keys}, not {keys}.")
         found = [values_of(self._definition.traits["partition_format"], entry.file.path) for entry in self._entries()]
         seen = {tuple(values[key] for key in keys): None for values in found}
@@ -104,22 +108,23 @@ class AbstractDataset:
         create_new_version: bool = False,
     ) -> Self:
         """Gives it a name in the workspace; a taken one only with `create_new_version`. Returns the registered one."""
+        if workspace is None:
+            raise UserErrorException("A dataset is registered in a workspace: register(workspace=ws, name=...).")
         with sdk_errors():
             check_name("a dataset", name)
         self._check_can_travel(workspace)
-        said = {str(key): str(value) for key, value in tags.items()} if tags is not None else None
-        new = NewDataset(self._definition, name, description, said, create_new_version)
+        new = NewDataset(self._definition, name, description, _texts(tags), create_new_version)
         return type(self)(self._definition, workspace, workspace._clients.data.save(new))
 
     def add_tags(self, tags: dict[str, str] | None = None) -> Self:
-        return self._change(DatasetChange(tags={**self.tags, **{str(k): str(v) for k, v in (tags or {}).items()}}))
+        return self._change(DatasetChange(tags={**self.tags, **(_texts(tags) or {})}))
 
     def remove_tags(self, tags: list[str] | None = None) -> Self:
         gone = set(tags or ())
         return self._change(DatasetChange(tags={key: value for key, value in self.tags.items() if key not in gone}))
 
     def update(self, description: str | None = None, tags: dict[str, str] | None = None) -> Self:
-        return self._change(DatasetChange(description, tags))
+        return self._change(DatasetChange(description, _texts(tags)))
 
     def unregister_all_versions(self) -> None:
         """Takes the name from all versions. Runs that used them keep saying so."""
@@ -151,10 +156,10 @@ class AbstractDataset:
         made._definition, made._record = definition, None
         return made
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self, *, missing_ok: bool = False) -> list[Entry]:
         from trainyard.sdk.data.data_here import entries_of
 
-        return entries_of(self._definition, self._workspace)
+        return entries_of(self._definition, self._workspace, missing_ok=missing_ok)
 
     def _change(self, change: DatasetChange) -> Self:
         if self._record is None or self._workspace is None:
@@ -210,6 +215,14 @@ def checked_share(share: Any, what: str) -> float:
 def seed_or_new(seed: int | None) -> int:
     """A sample without a seed is drawn once, and is the same whenever it is looked at."""
     return int.from_bytes(os.urandom(4), "big") if seed is None else int(seed)
+
+
+def _texts(tags: Any) -> dict[str, str] | None:
+    if tags is None:
+        return None
+    if not isinstance(tags, dict):
+        raise UserErrorException(f"tags are a dict such as {{'year': '2020'}}, not {tags!r}.")
+    return {str(key): str(value) for key, value in tags.items()}
 
 
 def _number(version: Any) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from trainyard.contract.data import DatasetDefinition, DataSource
+from trainyard.contract.names import check_name
 from trainyard.sdk.data import readers
 from trainyard.sdk.data.file_dataset import FileDataset
 from trainyard.sdk.data.tabular_dataset import TabularDataset
@@ -153,6 +154,10 @@ class TabularDatasetFactory:
         """Writes the frame as Parquet to `target`, a datastore or a tuple of one and a path, and registers it."""
         from trainyard.sdk.data.tabular_files import write_parquet
 
+        if not hasattr(dataframe, "to_parquet"):
+            raise UserErrorException(f"dataframe is a pandas DataFrame, not a {type(dataframe).__name__}.")
+        with sdk_errors():
+            check_name("a dataset", name)
         store, folder = _target(target)
         path = f"{folder}/{uuid.uuid4()}" if make_target_path_unique else folder
         path = path.strip("/")
@@ -166,7 +171,9 @@ class TabularDatasetFactory:
             "There is no Spark here. Use register_pandas_dataframe, or write Parquet and upload it."
         )
 
-    register_dask_dataframe = register_spark_dataframe
+    @staticmethod
+    def register_dask_dataframe(*_: Any, **__: Any) -> NoReturn:
+        raise UserErrorException("Dask is not supported. Use register_pandas_dataframe(dataframe.compute(), ...).")
 
 
 def sources_of(path: Any) -> tuple[tuple[DataSource, ...], Workspace | None]:
@@ -247,9 +254,13 @@ def _table(path: Any, reader: dict[str, Any], form: str | None, *, validate: boo
 
 
 def _validate(dataset: Any) -> None:
-    """Something is there at each source. Nothing is read."""
+    """Something is there at each source. Of Parquet the first bytes are read, of everything else nothing."""
+    from trainyard.sdk.data.readers import check_parquet
+
     try:
-        dataset._entries()
+        entries = dataset._entries()
+        if dataset._definition.reader.get("format") == "parquet":
+            check_parquet(entries[0])
     except UserErrorException as error:
         raise DatasetValidationError(
             f"{error.message} (validate=False makes the dataset without looking.)", error.inner_exception

@@ -123,6 +123,47 @@ class Datastore(Refused):
         )
 
     @staticmethod
+    def register_sftp(
+        workspace: Workspace,
+        datastore_name: str,
+        host: str,
+        username: str,
+        path: str | None = None,
+        password: str | None = None,
+        private_key_file: str | None = None,
+        private_key_passphrase: str | None = None,
+        port: int = 22,
+        overwrite: bool = False,
+        create_if_not_exists: bool = False,
+        skip_validation: bool = False,
+    ) -> Any:
+        """The folder `path` (the user's home without one) of a machine with an SSH server. The private key is read
+        here and kept sealed by the service. Its host key is remembered when it is first seen."""
+        key = None
+        if private_key_file:
+            try:
+                with open(os.path.expanduser(private_key_file), encoding="utf-8") as file:
+                    key = file.read()
+            except (OSError, UnicodeError) as error:
+                raise UserErrorException(
+                    f"The private_key_file {private_key_file} cannot be read: {error}. Check the path."
+                ) from error
+        if not key and not password:
+            raise UserErrorException("SFTP needs a password or a private_key_file to be let in with.")
+        location = {"host": host, "port": int(port), "username": username, "path": path}
+        secrets = {"password": password, "private_key": key, "passphrase": private_key_passphrase}
+        return _register(
+            workspace,
+            datastore_name,
+            DatastoreKind.SFTP,
+            location,
+            secrets,
+            overwrite=overwrite,
+            create=create_if_not_exists,
+            validate=not skip_validation,
+        )
+
+    @staticmethod
     def register_sql(
         workspace: Workspace,
         datastore_name: str,

@@ -174,6 +174,10 @@ class FolderDatastore(FileStorage):
         return str(self._record.path)
 
 
+class SftpDatastore(FileStorage):
+    """A folder on a machine that is reached by SFTP."""
+
+
 class SqlDatastore(AbstractDatastore):
     """A database, for Dataset.Tabular.from_sql_query."""
 
@@ -183,6 +187,7 @@ _KINDS: dict[DatastoreKind, type[AbstractDatastore]] = {
     DatastoreKind.FILE_SHARE: AzureFileDatastore,
     DatastoreKind.S3: S3Datastore,
     DatastoreKind.FOLDER: FolderDatastore,
+    DatastoreKind.SFTP: SftpDatastore,
     DatastoreKind.SQL: SqlDatastore,
 }
 

@@ -40,10 +40,6 @@ class Refused:
         )
 
     @staticmethod
-    def register_sftp(*_: Any, **__: Any) -> NoReturn:
-        untried("SFTP", f"{_MOUNTED} sshfs does that.")
-
-    @staticmethod
     def register_dbfs(*_: Any, **__: Any) -> NoReturn:
         untried("Databricks' file system", _MOUNTED)
 

@@ -26,7 +26,8 @@ class FileDataset(AbstractDataset):
     def download(
         self, target_path: str | None = None, overwrite: bool = False, ignore_not_found: bool = False
     ) -> list[str]:
-        """Writes all files below `target_path` (a new temporary folder without one), in the tree of to_path()."""
+        """Writes all files below `target_path` (a new temporary folder without one), in the tree of to_path().
+        `ignore_not_found`: without those sources that have no file."""
         from trainyard.sdk.data.transfers import download
 
         if target_path is None:
@@ -34,12 +35,7 @@ class FileDataset(AbstractDataset):
 
             target_path = tempfile.mkdtemp(prefix="dataset-")
         folder = os.path.abspath(os.path.expanduser(os.fspath(target_path)))
-        try:
-            entries = self._entries()
-        except UserErrorException:
-            if ignore_not_found:
-                return []
-            raise
+        entries = self._entries(missing_ok=ignore_not_found)
         return download(entries, folder, overwrite=overwrite, show=False)
 
     def mount(self, mount_point: str | None = None, **kwargs: Any) -> MountContext:

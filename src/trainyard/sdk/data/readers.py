@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import codecs
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trainyard.sdk.errors import UserErrorException
+from trainyard.sdk.errors import UserErrorException, sdk_errors
+
+if TYPE_CHECKING:
+    from trainyard.blobs.depots.resolve import Entry
+
+_PARQUET = (b"PAR1", b"PARE")  # the second is an encrypted one
 
 _ENCODINGS = {"utf8": "utf-8", "iso88591": "iso-8859-1", "latin1": "latin-1", "ascii": "ascii", "utf16": "utf-16"}
 _ENCODINGS |= {"utf8bom": "utf-8-sig", "windows1252": "cp1252", "utf32": "utf-32"}
@@ -139,3 +144,13 @@ def _encoding(encoding: Any) -> str:
     except LookupError:
         raise UserErrorException(f"encoding {encoding!r} is not known. Use one such as 'utf8' or 'latin1'.") from None
     return known
+
+
+def check_parquet(entry: Entry) -> None:
+    """Said when the dataset is made, where otherwise the first reader of it would be told."""
+    with sdk_errors():
+        first = next(entry.depot.read(entry.file.path), b"")
+    if first[:4] not in _PARQUET:
+        raise UserErrorException(
+            f"{entry.path} is not a Parquet file. Check the path; delimited text is read with from_delimited_files."
+        )

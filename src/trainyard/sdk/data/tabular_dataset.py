@@ -64,7 +64,14 @@ class TabularDataset(AbstractDataset):
 
     def __getitem__(self, column: str) -> RecordFieldExpression:
         """A column, for filter()."""
-        return RecordFieldExpression(["column", str(column)])
+        if not isinstance(column, str):
+            raise UserErrorException(
+                f"dataset[...] takes the name of one column, for filter(), not {column!r}. keep_columns([...]) chooses "
+                "columns, and to_pandas_dataframe() reads them."
+            )
+        return RecordFieldExpression(["column", column])
+
+    __iter__ = None  # else a loop would ask for the columns 0, 1, 2, … without end
 
     def keep_columns(self, columns: Any, validate: bool = False) -> TabularDataset:
         named = _names(columns)
@@ -148,6 +155,8 @@ class TabularDataset(AbstractDataset):
         """What lies at most `time_delta` before now."""
         if not isinstance(time_delta, datetime.timedelta):
             raise UserErrorException(f"time_delta is a timedelta, not {time_delta!r}.")
+        if time_delta < datetime.timedelta():
+            raise UserErrorException(f"time_delta is {time_delta!r}, which lies ahead. Give how far back it goes.")
         now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
         return self._between(now - time_delta, None, include_boundary, validate)
 

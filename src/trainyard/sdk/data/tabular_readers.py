@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import operator
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ def _read_parquet(pandas: Any, definition: DatasetDefinition, plan: Plan, files:
             table = datasets.dataset([path for _, path in group], format="parquet")
             schema = arrow.unify_schemas([part.physical_schema for part in table.get_fragments()])
             table = table.replace_schema(schema)
-            have_names(schema.names, [*(columns or ()), *_conditions_on(plan, definition)])
+            have_names(schema.names, [*(columns or ()), *_conditions_on(plan, definition), *_typed_columns(definition)])
             condition = _arrow_condition(datasets, arrow, schema, plan, definition)
             if left is not None and condition is None:
                 found = table.head(left, columns=columns)
@@ -61,6 +62,7 @@ def _read_parquet(pandas: Any, definition: DatasetDefinition, plan: Plan, files:
 def _read_delimited(pandas: Any, definition: DatasetDefinition, plan: Plan, files: list[tuple[Entry, str]]) -> Any:
     reader, frames, left = definition.reader, [], plan.rows
     names: list[str] | None = None
+    known = dict.fromkeys(_made_columns(definition))
     for at, (entry, path) in enumerate(files):
         header = reader["header"]
         has_header = header in ("ALL_FILES_HAVE_SAME_HEADERS", "COMBINE_ALL_FILES_HEADERS") or (
@@ -68,13 +70,15 @@ def _read_delimited(pandas: Any, definition: DatasetDefinition, plan: Plan, file
         )
         given = names if header != "COMBINE_ALL_FILES_HEADERS" and not has_header else None
         frame = _read_one_delimited(pandas, reader, path, entry.path, plan, left, has_header, given)
-        names = names or frame.attrs.pop("all_columns", None)
+        names = names or frame.attrs["all_columns"]
+        known |= dict.fromkeys(frame.attrs["all_columns"])
         frame.attrs.clear()
         frames.append(_with_made_columns(frame, definition, entry))
         if left is not None:
             left -= len(frame)
             if left <= 0:
                 break
+    have_names(known, [*(plan.columns or ()), *_typed_columns(definition)])
     return pandas.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
 
@@ -97,6 +101,7 @@ def _read_one_delimited(
         "compression": "gzip" if name.endswith(".gz") else "infer",
         "engine": "c" if by_line or len(reader["separator"]) == 1 else "python",
         "dtype": None if reader["infer"] else str,
+        "index_col": False,  # else a row of one value too many would move every value into the column before its own
     }
     if reader["empty_as_string"]:
         options |= {"keep_default_na": False, "na_values": []}
@@ -109,10 +114,12 @@ def _read_one_delimited(
         wanted_here = None if plan.columns is None else [it for it in head if it in plan.columns]
         if wanted_here == []:
             wanted_here = head[:1]  # the rows are counted all the same
-        frame = pandas.read_csv(path, nrows=rows, usecols=wanted_here, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pandas.errors.ParserWarning)  # values would be left out
+            frame = pandas.read_csv(path, nrows=rows, usecols=wanted_here, **options)
     except pandas.errors.EmptyDataError:
         frame, head = pandas.DataFrame(columns=names or []), names or []
-    except (pandas.errors.ParserError, UnicodeError) as error:
+    except (pandas.errors.ParserError, pandas.errors.ParserWarning, UnicodeError) as error:
         raise UserErrorException(
             f"{name} cannot be read as delimited text: {error}. Check separator, encoding and header."
         ) from error
@@ -184,6 +191,11 @@ def _made_columns(definition: DatasetDefinition) -> list[str]:
 
     path = ["Path"] if definition.reader.get("include_path") else []
     return path + keys_of(definition.traits.get("partition_format"))
+
+
+def _typed_columns(definition: DatasetDefinition) -> set[str]:
+    """Columns that must be there, because the user said what they are."""
+    return set(definition.reader.get("types", {})) - set(_made_columns(definition))
 
 
 def _with_made_columns(frame: Any, definition: DatasetDefinition, entry: Entry) -> Any:

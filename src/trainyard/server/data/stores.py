@@ -128,9 +128,14 @@ def open_depot(
         return FolderDepot(path, confined=True)
     if kind is DatastoreKind.SQL:
         raise DataRefused(f"Datastore {name!r} is a database: it has tables, not files. Use from_sql_query.")
+    private = context.settings.allow_private_addresses
+    if kind is DatastoreKind.SFTP:
+        from trainyard.server.data.sftp import sftp_depot
+
+        return sftp_depot(location, secrets, context.settings.folder("ssh"), private=private)
     from trainyard.blobs.depots.objects import object_depot
 
-    return object_depot(kind, location, secrets, private=context.settings.allow_private_addresses)
+    return object_depot(kind, location, secrets, private=private)
 
 
 def credentials(context: Context, sealed: str | None) -> dict[str, str]:
