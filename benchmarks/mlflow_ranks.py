@@ -63,9 +63,7 @@ def feed(ranks: int, processes: int, batches: int) -> Fed | str:
         ]
         argv += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
         quiet = subprocess.DEVNULL
-        server = psutil.Popen(
-            argv, stdout=quiet, stderr=quiet, cwd=folder, env={**os.environ, "MLFLOW_TRACKING_URI": ""}
-        )
+        server = psutil.Popen(argv, stdout=quiet, stderr=quiet, cwd=folder)
         try:
             return _feed(server, f"http://127.0.0.1:{port}", ranks, processes, batches)
         except (OSError, urllib.error.URLError, TimeoutError) as error:
