@@ -60,13 +60,14 @@ def main() -> None:
     with scratch() as yard:
         run = Experiment(yard.workspace, "bench").start_logging(snapshot_directory=None, outputs=yard.folder)
         total = given.ranks * given.batches * given.points
-        memory_before, seconds, taken, memory = feed(run, given)
+        memory_before, seconds, taken, memory, cpu = feed(run, given)
         counts = [series.values for series in run._runs.metrics(run.id, "m00000")]
         assert sum(map(len, counts)) == total // 10, "every point is there once"
         run.complete()
     each, plain = seconds / total * 1e6, 1e6 / plain_rows(200_000)
     rows = [
         Row("a point", each, plain, "µs", 1e6 / RATE, "plain SQLite rows"),
+        Row("of it processor time of the service", cpu / total * 1e6, None, "µs", 1e6 / RATE),
         Row(f"a batch of {given.points:,} points, median", statistics.median(taken) * 1e3),
         Row("the slowest batch", max(taken) * 1e3),
         Row("the service's memory, at most", memory / 1e6, memory_before / 1e6, "MB", None, "idle"),
@@ -81,12 +82,13 @@ def main() -> None:
     show(f"{given.ranks} ranks at once, {total:,} points: {total / seconds:,.0f} a second", rows)
 
 
-def feed(run: Run, given: argparse.Namespace) -> tuple[float, float, list[float], float]:
+def feed(run: Run, given: argparse.Namespace) -> tuple[float, float, list[float], float, float]:
     service = psutil.Process(Home.default(dict(os.environ)).ensure_running().pid)
     idle = peak = service.memory_info().rss
     each = given.ranks // given.processes
     workspace = run._experiment.workspace._workspace_id_internal
     variables = {**os.environ, "BENCHMARKS": os.path.dirname(os.path.abspath(__file__))}
+    cpu = sum(service.cpu_times()[:2])
     began = time.perf_counter()
     senders = []
     for at in range(given.processes):
@@ -98,7 +100,7 @@ def feed(run: Run, given: argparse.Namespace) -> tuple[float, float, list[float]
         time.sleep(0.05)
     seconds = time.perf_counter() - began
     taken = [float(word) for sender in senders for word in sender.communicate()[0].split()]
-    return idle, seconds, taken, peak
+    return idle, seconds, taken, peak, sum(service.cpu_times()[:2]) - cpu
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import psutil
 
 BATCH = 1000
-START_S = 120.0
+START_S = 300.0
 
 # As our senders: several ranks in a process, each with its batches one after the other. Prints the seconds of each.
 SENDER = """

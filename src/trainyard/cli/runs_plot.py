@@ -24,7 +24,8 @@ def plot(
     /,
     *,
     metric: Annotated[
-        str | None, Parameter(name=["--metric", "-m"], help="Which metric; not needed when a run has only one of numbers.")
+        str | None,
+        Parameter(name=["--metric", "-m"], help="Which metric; not needed when one alone holds numbers."),
     ] = None,
     x: Annotated[
         str, Parameter(help="What runs along the bottom: step, time (seconds since the first) or index.")
