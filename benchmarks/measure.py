@@ -49,14 +49,19 @@ def show(title: str, rows: Sequence[Row]) -> None:
 
 
 def _cells(row: Row) -> list[str]:
-    baseline = f"{_number(row.baseline, row.unit)} ({row.over})" if row.baseline is not None else ""
-    ratio = f"{row.ours / row.baseline:.2f}x" if row.baseline else ""
+    baseline = f"{number(row.baseline, row.unit)} ({row.over})" if row.baseline is not None else ""
+    ratio = _ratio(row.ours / row.baseline) if row.baseline else ""
     budget = ""
     if row.budget is not None:
-        budget = f"≤ {_number(row.budget, row.unit)}" + ("" if row.ours <= row.budget else "  MISSED")
-    return [row.what, _number(row.ours, row.unit), baseline, ratio, budget]
+        budget = f"≤ {number(row.budget, row.unit)}" + ("" if row.ours <= row.budget else "  MISSED")
+    return [row.what, number(row.ours, row.unit), baseline, ratio, budget]
 
 
-def _number(value: float, unit: str) -> str:
+def _ratio(value: float) -> str:
+    """Two digits that say something, however small it is."""
+    return f"{value:.2f}x" if value >= 0.1 else f"1/{1 / value:,.0f}" if value else "0x"
+
+
+def number(value: float, unit: str) -> str:
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:,.{digits}f} {unit}"

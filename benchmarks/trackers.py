@@ -1,146 +1,98 @@
 """Logging numbers with us and with the trackers people use: what a call costs, how long until all of it is durable, and
-how much a training loop is slowed down by a thousand logs a second. Peers that are not installed are left out."""
+how much a training loop is slowed down by a thousand logs a second. Peers that are not installed are left out; those of
+another environment are found with --python, such as `--python /tmp/peers/bin/python` after `pip install wandb aim`."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import logging
+import json
 import os
-import tempfile
-import time
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 
-from measure import Row, show
+from measure import number
 from scratch import scratch
+from tracker_peers import PEERS, Measured, Tracker, measure
 
-SLOW = 2_000  # calls of a peer that takes half a millisecond or more for each; its total is scaled
-
-
-@dataclass(frozen=True)
-class Tracker:
-    name: str
-    log: Callable[[float, int], object]  # (value, step)
-    finish: Callable[[], object]  # returns when everything is durable
-    calls: int
+CALL_US, TRAINING = 2, 1.01  # budgets
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--training", type=float, default=4.0, help="seconds of training for each tracker")
+    parser.add_argument("--python", action="append", default=[], help="an interpreter that has other peers")
     given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.WARNING)
-    with tempfile.TemporaryDirectory(prefix="trackers-") as folder, trackers(folder, given.points) as found:
-        calls(found, given.points)
-        training(found, given.training)
+    ours = trainyard(given.points, given.training)
+    peers: dict[str, Measured] = {}
+    for name in PEERS:
+        found = peer(name, [sys.executable, *given.python], given.points, given.training)
+        if isinstance(found, Measured):
+            peers[name] = found
+        else:
+            print(f"{name}: left out ({found})")
+    table(given.points, ours, peers)
 
 
-@contextlib.contextmanager
-def trackers(folder: str, points: int) -> Iterator[list[Tracker]]:
-    with scratch() as yard, contextlib.ExitStack() as stack:
-        from azureml.core import Experiment
-
-        run = Experiment(yard.workspace, "bench").start_logging(snapshot_directory=None, outputs=folder)
-        found = [Tracker("Trainyard", lambda value, step: run.log("loss", value, step=step), run.flush, points)]
-        for make in (tensorboard, mlflow_file, mlflow_sql, mlflow_sql_async):
-            try:
-                found.append(make(folder, points, stack))
-            except Exception as error:  # noqa: BLE001 - a peer that is not here, or not in this version
-                print(f"{make.__name__}: left out ({error.__class__.__name__}: {str(error).splitlines()[0][:90]})")
-        yield found
-        run.complete()
+def table(points: int, ours: Measured, peers: Mapping[str, Measured]) -> None:
+    """A line for each tracker; in brackets how many times what ours takes."""
+    head = ("", "a call with a step", "its processor time", f"{points:,} points to durable", "a 1 ms step that logs")
+    lines = [head, _cells("Trainyard", ours, None), *(_cells(name, it, ours) for name, it in peers.items())]
+    lines.append(("budget", f"{CALL_US:.2f} µs", "", "", f"{TRAINING:.3f} of its time"))
+    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
+    for line in lines:
+        print("   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for what, value, budget in (("a call", ours.call_us, CALL_US), ("a step", ours.training, TRAINING)):
+        if value > budget:
+            print(f"MISSED: the budget of {what}, by {value / budget:.2f}x")
 
 
-def tensorboard(folder: str, points: int, stack: contextlib.ExitStack) -> Tracker:
-    from torch.utils.tensorboard import SummaryWriter
+def _cells(name: str, it: Measured, ours: Measured | None) -> tuple[str, str, str, str, str]:
+    def cell(value: float, unit: str, own: float | None) -> str:
+        text = number(value, unit)
+        return text if own is None else f"{text} ({value / own:,.{0 if value >= 10 * own else 1}f}x)"
 
-    writer = SummaryWriter(os.path.join(folder, "tensorboard"))
-    stack.callback(writer.close)
-    return Tracker(
-        "TensorBoard", lambda value, step: writer.add_scalar("loss", value, step), writer.flush, points // 10
+    return (
+        name,
+        cell(it.call_us, "µs", ours and ours.call_us),
+        cell(it.cpu_us, "µs", ours and ours.cpu_us),
+        cell(it.durable_s, "s", ours and ours.durable_s),
+        f"{it.training:.3f} of its time",
     )
 
 
-def mlflow_file(folder: str, _: int, __: contextlib.ExitStack) -> Tracker:
-    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # recent versions warn people off it
-    return _mlflow("MLflow, files", f"file://{folder}/mlruns", {})
+def trainyard(points: int, seconds: float) -> Measured:
+    with scratch() as yard:
+        from azureml.core import Experiment, Run
+
+        begun: list[Run] = []
+
+        def make() -> Tracker:
+            run = Experiment(yard.workspace, "bench").start_logging(snapshot_directory=None, outputs=yard.folder)
+            begun.append(run)
+            return Tracker(lambda value, step: run.log("loss", value, step=step), run.flush)
+
+        found = measure(make, points, seconds)
+        assert begun[0]._runs.chart(begun[0].id, "loss", 10).count == points, "every point is there once"
+        for run in begun:
+            run.complete()
+    return found
 
 
-def mlflow_sql(folder: str, _: int, __: contextlib.ExitStack) -> Tracker:
-    return _mlflow("MLflow, SQLite", f"sqlite:///{folder}/mlflow.db", {})
-
-
-def mlflow_sql_async(folder: str, _: int, __: contextlib.ExitStack) -> Tracker:
-    return _mlflow("MLflow, SQLite, asynchronous", f"sqlite:///{folder}/mlflow.db", {"synchronous": False})
-
-
-def _mlflow(name: str, address: str, how: dict[str, bool]) -> Tracker:
-    from mlflow.tracking import MlflowClient
-
-    client = MlflowClient(address)
-    run_id = client.create_run("0").info.run_id
-    waiting: list[object] = []
-
-    def log(value: float, step: int) -> None:
-        if (operation := client.log_metric(run_id, "loss", value, step=step, **how)) is not None:
-            waiting.append(operation)
-
-    def finish() -> None:
-        for operation in waiting:
-            operation.wait()  # type: ignore[attr-defined]
-        waiting.clear()
-
-    return Tracker(name, log, finish, SLOW)
-
-
-def calls(found: list[Tracker], points: int) -> None:
-    each: dict[str, tuple[float, float]] = {}
-    for tracker in found:
-        began = time.perf_counter()
-        for step in range(tracker.calls):
-            tracker.log(0.25, step)
-        called = time.perf_counter()
-        tracker.finish()
-        done = time.perf_counter()
-        each[tracker.name] = ((called - began) / tracker.calls * 1e6, (done - began) / tracker.calls * points)
-    ours = each.pop("Trainyard")
-    show("a call with a step", [Row("Trainyard", ours[0], peer[0], "µs", None, name) for name, peer in each.items()])
-    show(
-        f"{points:,} points to durable, one call each (peers: fewer, scaled)",
-        [Row("Trainyard", ours[1], peer[1], "s", None, name) for name, peer in each.items()],
-    )
-
-
-def training(found: list[Tracker], seconds: float) -> None:
-    """Steps of a millisecond, one log in each: the same steps with and without it, in turns."""
-    rows = []
-    for tracker in found:
-        bare = logged = 0.0
-        rounds = max(1, round(seconds / 0.4)) if tracker.calls > SLOW else 1
-        for number in range(rounds):
-            bare += _train(_nothing)
-            logged += _train(tracker.log, number * 200)
-        tracker.finish()
-        rows.append(Row(tracker.name, logged / rounds / 200 * 1e3, bare / rounds / 200 * 1e3, "ms", None, "no logging"))
-    show("a training step of about 1 ms that logs one number", rows)
-
-
-def _nothing(_value: float, _step: int) -> None:
-    pass
-
-
-def _train(log: Callable[[float, int], object], first: int = 0) -> float:
-    began = time.perf_counter()
-    for step in range(200):
-        total = 0
-        for number in range(34_000):
-            total += number
-        log(float(total), first + step)
-    return time.perf_counter() - began
+def peer(name: str, pythons: Sequence[str], points: int, seconds: float) -> Measured | str:
+    """Measured by the first interpreter that can; else why it was not."""
+    why = ""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tracker_peers.py")
+    for python in pythons:
+        argv = [python, script, name, str(points), str(seconds)]
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        told = json.loads(lines[-1]) if lines else {"why": f"it ended with exit code {done.returncode}"}
+        if "why" not in told:
+            return Measured(**told)
+        why = why or told["why"]
+    return why
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ run = Run.get_context()
 for step in range(5):
     run.log("loss", given.lr / (step + 1))
 run.tag("team", "vision")
+run.log_row("summary", lr=given.lr, how="sgd")
 """
 
 
@@ -89,3 +90,16 @@ def test_the_live_table_once(home):
     text = home("runs", "top", "status = Completed", "-m", "loss", "--once").stdout.splitlines()
     assert text[0].split() == ["run", "name", "status", "lr", "loss", "runs", "for"]
     assert len(text) == 3
+
+
+def test_a_metric_that_no_run_has_is_said(home):
+    done = home("runs", "search", "-m", "loss", "-m", "lost")
+    assert "None of these runs logged lost." in done.stdout + done.stderr
+
+
+def test_rows_are_shown_as_their_cells(home):
+    shown = home("runs", "show", "latest").stdout
+    assert ["summary", "1", "lr=0.1", "how=sgd"] in [line.split() for line in shown.splitlines()]
+    one, other = (run["run_id"] for run in found(home, "-o", "params.lr desc")["runs"])
+    lines = [line.split() for line in home("runs", "compare", one, other).stdout.splitlines()]
+    assert ["summary", "lr=0.5", "how=sgd", "lr=0.1", "how=sgd"] in lines

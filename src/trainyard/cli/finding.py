@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from trainyard.cli.place import open_place, open_yard
 from trainyard.contract.errors import InvalidRequest, UnknownRun
+from trainyard.contract.metrics import MetricSummary
 from trainyard.contract.runs import RunQuery, RunRecord
+from trainyard.contract.states import TERMINAL
 
 if TYPE_CHECKING:
     from trainyard.sdk.service import Runs
@@ -25,6 +27,15 @@ def find_run(run_id: str, workspace: str | None) -> tuple[Runs, RunRecord]:
         except UnknownRun:
             continue
     raise InvalidRequest(f"No run {run_id!r} in any workspace. See `trainyard runs list`.")
+
+
+def summaries_of(runs: Runs, run: RunRecord) -> list[MetricSummary]:
+    """Of each metric how many values, its last, its least and its most: not the values, which may be millions."""
+    from trainyard.sdk.runs.compare import found_run
+
+    if run.spool is not None and run.state not in TERMINAL:
+        runs.drain(run.run_id)
+    return sorted(found_run(runs, run.run_id).metrics, key=lambda each: each.name)
 
 
 def _newest(runs: Runs) -> RunRecord:

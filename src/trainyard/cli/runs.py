@@ -9,7 +9,8 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from trainyard.cli import system_use
-from trainyard.cli.finding import find_run
+from trainyard.cli.finding import find_run, summaries_of
+from trainyard.cli.metric_words import last_of
 from trainyard.cli.output import (
     JsonFlag,
     WorkspaceOption,
@@ -101,7 +102,6 @@ def show(run_id: RunId, /, *, workspace: WorkspaceOption = None, json: JsonFlag 
         trainyard runs show first_1700000000_0a1b2c3d --json
     """
     runs, run = find_run(run_id, workspace)
-    metrics = {series.name: series.values for series in runs.metrics(run.run_id)}
     files, events = runs.files(run.run_id), runs.events(run.run_id)
     system, lineage = runs.system_metrics(run.run_id), lineage_of(run)
     if json:
@@ -113,7 +113,7 @@ def show(run_id: RunId, /, *, workspace: WorkspaceOption = None, json: JsonFlag 
                 "snapshot_id": run.snapshot_id,
                 "properties": run.properties,
                 **as_json(lineage),
-                "metrics": {name: [*values] for name, values in metrics.items()},
+                "metrics": {series.name: [*series.values] for series in runs.metrics(run.run_id)},
                 "system": {series.name: [*series.values] for series in system},
                 "files": [{"name": file.name, "size": file.size} for file in files],
                 "history": [
@@ -130,9 +130,9 @@ def show(run_id: RunId, /, *, workspace: WorkspaceOption = None, json: JsonFlag 
         return
     _show_facts(run)
     _show_error(run)
-    if metrics:
+    if metrics := summaries_of(runs, run):
         console().print("\n[bold]Metrics[/]")
-        rows = ([name, len(values), _short(values[-1])] for name, values in sorted(metrics.items()))
+        rows = ([each.name, each.count, last_of(each, 60)] for each in metrics)
         show_table(["name", "values", "last"], rows, empty="")
     if system:
         console().print("\n[bold]System[/]")
@@ -269,10 +269,3 @@ def _show_error(run: RunRecord) -> None:
     console().print(Text(f"\n{run.error.message}", style="red"), soft_wrap=True)
     for line in run.error.last_lines:
         console().print(Text(f"  {line}", style="dim"), soft_wrap=True)
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, dict) and "artifact" in value:
-        return str(value["artifact"])
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 60 else text[:59] + "…"

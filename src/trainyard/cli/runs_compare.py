@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from trainyard.cli.finding import find_run
+from trainyard.cli.metric_words import last_of, number
 from trainyard.cli.output import JsonFlag, WorkspaceOption, console, say, show_json, show_table
 from trainyard.cli.place import open_yard
-from trainyard.cli.runs_search import number
 from trainyard.contract.codec import to_json
 from trainyard.contract.errors import InvalidRequest
 
@@ -100,11 +100,9 @@ def _cell(value: Any) -> str:
 def _summary(metric: Any) -> str:
     if metric is None:
         return ""
-    if metric.last is None:
-        return (metric.last_text or "")[:40]
-    if metric.count == 1 or metric.min is None:
-        return number(metric.last)
-    return f"{number(metric.last)} ({number(metric.min)} … {number(metric.max)})"
+    if metric.count == 1 or metric.min is None or metric.last_text is not None:
+        return last_of(metric)
+    return f"{last_of(metric)} ({number(metric.min)} … {number(metric.max)})"
 
 
 def _as_json(result: Comparison, changes: Sequence[str]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from trainyard.cli.braille import Frame, draw
-from trainyard.cli.finding import find_run
+from trainyard.cli.finding import find_run, summaries_of
 from trainyard.cli.output import JsonFlag, WorkspaceOption, console, say, show_json
 from trainyard.contract.codec import to_json
 from trainyard.contract.errors import InvalidRequest
-from trainyard.contract.metrics import AXES, MetricChart
+from trainyard.contract.metrics import AXES, MetricChart, MetricSummary
 
 _COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 _MARGIN = 12  # columns left of the chart
@@ -24,7 +24,8 @@ def plot(
     /,
     *,
     metric: Annotated[
-        str | None, Parameter(name=["--metric", "-m"], help="Which metric; not needed when a run has only one.")
+        str | None,
+        Parameter(name=["--metric", "-m"], help="Which metric; not needed when one alone holds numbers."),
     ] = None,
     x: Annotated[
         str, Parameter(help="What runs along the bottom: step, time (seconds since the first) or index.")
@@ -52,7 +53,7 @@ def plot(
     found: dict[str, MetricChart] = {}
     for each in run_ids:
         runs, run = find_run(each, workspace)
-        name = metric or _only_metric(run.run_id, [series.name for series in runs.metrics(run.run_id)])
+        name = metric or _only_metric(run.run_id, summaries_of(runs, run))
         found[run.run_id] = runs.chart(run.run_id, name, max(1000, columns * 4), x)
     if json:
         show_json([{"run_id": run_id, **to_json(chart)} for run_id, chart in found.items()])
@@ -60,7 +61,8 @@ def plot(
         _show(found, columns, height, log)
 
 
-def _only_metric(run_id: str, names: list[str]) -> str:
+def _only_metric(run_id: str, metrics: list[MetricSummary]) -> str:
+    names = [each.name for each in metrics if each.min is not None]  # of which there are numbers
     if len(names) == 1:
         return names[0]
     have = ", ".join(names[:20]) or "none yet"

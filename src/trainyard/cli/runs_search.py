@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from trainyard.cli.metric_words import last_of
 from trainyard.cli.output import JsonFlag, WorkspaceOption, age, coloured, run_json, say, show_json, show_table
 from trainyard.cli.place import open_place
 from trainyard.contract.search import FoundRun, RunSearch
-
-if TYPE_CHECKING:
-    from trainyard.contract.metrics import MetricSummary
 
 Query = Annotated[
     str, Parameter(help='Such as `metrics.loss < 0.1 and tags.team = "vision"`; in quotes of the shell. All without.')
@@ -64,6 +61,9 @@ def search(
         show_json({"runs": [found_json(run) for run in found.runs], "next": found.next})
         return
     show_found(found.runs, empty="No run fits. `trainyard runs search --help` shows how to ask.")
+    have = {each.name for run in found.runs for each in run.metrics}
+    if found.runs and (missing := [name for name in metric if name not in have]):
+        say(f"None of these runs logged {', '.join(missing)}.")
     if found.next is not None:
         say(f"There are more: --page {found.next}")
 
@@ -94,19 +94,6 @@ def found_json(found: FoundRun) -> dict[str, Any]:
         for metric in found.metrics
     }
     return {**run_json(found.run), "params": found.params, "metrics": metrics}
-
-
-def last_of(metric: MetricSummary) -> str:
-    if metric.last is None:
-        text = metric.last_text or ""
-        return text if len(text) <= 30 else text[:29] + "…"
-    return number(metric.last)
-
-
-def number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if not math.isfinite(value) or value != int(value) or abs(value) > 1e9 else str(int(value))
 
 
 def _names(dicts: Any) -> list[str]:

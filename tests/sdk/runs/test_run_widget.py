@@ -1,5 +1,6 @@
 """RunDetails: what it tells of a run, its text, a headless notebook with it, and its JavaScript in a real browser."""
 
+import contextlib
 import functools
 import http.server
 import importlib.util
@@ -202,8 +203,8 @@ def page(tmp_path):
 
     (tmp_path / "www").mkdir()
     (tmp_path / "www/index.html").write_text(PAGE)
-    for name in ("run_details.js", "run_details.css"):
-        (tmp_path / "www" / name).write_text(run_view.asset(name))
+    (tmp_path / "www/run_details.js").write_text(run_view.script())
+    (tmp_path / "www/run_details.css").write_text(run_view.asset("run_details.css"))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page, errors = browser.new_page(), []
@@ -227,7 +228,8 @@ class serving:  # noqa: N801 - a with-block's verb
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body)
+                with contextlib.suppress(BrokenPipeError):  # the page has gone on
+                    self.wfile.write(body)
                 return None
 
             def log_message(self, *_):
@@ -337,8 +339,28 @@ def test_a_distributed_run_has_a_log_for_each_rank(workspace, page, tmp_path):
     page.renew(view.look())
     page.wait_for_function("document.querySelector('pre.ty-log').textContent.startsWith('rank 1')")
     page.click("button[data-tab=system]")
-    assert {"node-0", "node-0 · rank-0", "node-0 · rank-1"} == set(page.locator(".ty-body h5").all_text_contents())
+    assert page.locator(".ty-body h5").all_text_contents() == ["node-0", "2 ranks"]
+    of_ranks = page.locator("section[data-name='memory, each rank']")
+    assert of_ranks.locator("path.ty-line, circle.ty-dot").count() == 2
+    assert of_ranks.locator(".ty-legend span").all_text_contents() == ["rank-0", "rank-1"]
     assert list(submitted.follow_log(rank=1)) == ["\r0\r1\r2\rrank 1 <b>said</b>"]
+
+
+@browser_needed
+def test_tables_of_a_schema_are_curves_and_bars(run, page):
+    thresholds = {"probability_thresholds": [0, 1], "percentile_thresholds": [0, 1], "percentile_tables": []}
+    tables = {"probability_tables": [[[9, 9, 0, 0], [0, 0, 9, 9]]], "class_labels": ["cat"], **thresholds}
+    for kind, data in (("accuracy_table", tables), ("residuals", {"bin_edges": [0, 1, 2], "bin_counts": [2, 1]})):
+        logged = {"schema_type": kind, "schema_version": "1", "data": data}
+        getattr(run, f"log_{kind}")(kind, logged)
+    run.log_row("one", a=1)
+    run.log("n" * 300, 1.0)
+    page.show(RunDetails(run).get_widget_data())
+    assert page.locator("section[data-name=accuracy_table] path.ty-line").count() == 2
+    assert page.text_content("section[data-name=accuracy_table] .ty-legend") == "cat"
+    assert page.locator("section[data-name=residuals] rect.ty-bar").count() == 2
+    assert page.text_content("section[data-name=one] output") == "1 row"
+    assert page.evaluate("document.body.scrollWidth <= window.innerWidth")  # a long name stays in its tile
 
 
 @browser_needed

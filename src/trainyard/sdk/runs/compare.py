@@ -44,7 +44,7 @@ class Comparison:
 
 def compare(runs: Runs, store: BlobStore, run_ids: Sequence[str]) -> Comparison:
     records = [runs.get(run_id) for run_id in run_ids]
-    found = [_found(runs, run_id) for run_id in run_ids]
+    found = [found_run(runs, run_id) for run_id in run_ids]
     summaries = [{metric.name: metric for metric in each.metrics} for each in found]
     names = sorted({name for each in summaries for name in each})
     locks = [_packages(store, record) for record in records]
@@ -83,8 +83,9 @@ def code_changes(store: BlobStore, before: RunRecord, after: RunRecord) -> Itera
         )
 
 
-def _found(runs: Runs, run_id: str) -> FoundRun:
-    # a run is found by its id whether it is archived or not
+def found_run(runs: Runs, run_id: str) -> FoundRun:
+    """A run with its parameters and the summaries of its metrics."""
+    # it is found by its id whether it is archived or not
     asked = RunSearch(f'run_id = "{run_id}"', metrics=None, archived="all", limit=1)
     return runs.search(asked).runs[0]
 

@@ -16,6 +16,7 @@ from trainyard.contract.runs import HYPERDRIVE, RunFile, RunRecord
 from trainyard.contract.search import FoundRun, RunSearch
 from trainyard.contract.states import TERMINAL
 from trainyard.contract.sweeps import HYPERPARAMETERS
+from trainyard.sdk.runs.logged_charts import drawing
 from trainyard.sdk.runs.run_details import LOG_FOLDERS
 from trainyard.sdk.runs.run_stream import wanted_log
 from trainyard.sdk.runs.thin import thinned
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 MOST_CHARTS = 60
 MOST_POINTS = 400  # of one line
 MOST_FETCHED = 5000  # values of one metric; the service thins out longer ones
+MOST_SYSTEM, MOST_SYSTEM_POINTS = 1000, 20_000  # lines of nodes and ranks; points of all of them
 MOST_ROWS = 50  # of a table
 MOST_CHILDREN = 500
 MOST_IMAGES, LARGEST_IMAGE = 12, 1 << 20
@@ -50,7 +52,7 @@ class RunView:
         parts = {
             "run": self._run(record),
             "metrics": self._all_metrics(record),
-            "system": [times(one, record) for one in self.of._runs.system_metrics(record.run_id)[:MOST_CHARTS]],
+            "system": self._system(record),
             "log": self._tail(files),
             "children": self._children(record),
         }
@@ -96,6 +98,12 @@ class RunView:
                 {"status": each.state.value, "at": each.time_ns / 1e6, "reason": each.reason} for each in events
             ],
         }
+
+    def _system(self, record: RunRecord) -> list[dict[str, Any]]:
+        """Of nodes and ranks; the more there are, the fewer points of each."""
+        series = self.of._runs.system_metrics(record.run_id)[:MOST_SYSTEM]
+        most = max(20, min(MOST_POINTS, MOST_SYSTEM_POINTS // max(1, len(series))))
+        return [times(one, record, most) for one in series]
 
     def _all_metrics(self, record: RunRecord) -> list[dict[str, Any]]:
         self.of._tape.flush(5.0)
@@ -147,6 +155,9 @@ class RunView:
             return {**shown, "kind": "file"}
         if kind == "confusion_matrix":
             return {**shown, "matrix": _finite(json.loads(content).get("data"))}
+        if kind in ("accuracy_table", "predictions", "residuals"):
+            drawn = drawing(kind, json.loads(content).get("data"))
+            return {**shown, **drawn} if drawn else {**shown, "kind": "file"}
         suffix = _IMAGES.get(file.rpartition(".")[2].lower())
         images = sum(1 for each in self._metrics.values() if each.get("image"))
         if kind == "image" and suffix and len(content) <= LARGEST_IMAGE and images < MOST_IMAGES:
@@ -214,14 +225,14 @@ def line(series: MetricSeries) -> dict[str, Any]:
     }
 
 
-def times(series: MetricSeries, record: RunRecord) -> dict[str, Any]:
+def times(series: MetricSeries, record: RunRecord, most: int) -> dict[str, Any]:
     """Numbers over the seconds since the run began."""
     began = record.started_ns or record.created_ns
     pairs = [
         (max(0.0, round((time_ns - began) / 1e9, 1)), float(value))
         for value, time_ns in zip(series.values, series.times_ns, strict=True)
     ]
-    return {"name": series.name, "kind": "times", "points": thinned(pairs, MOST_POINTS)}
+    return {"name": series.name, "kind": "times", "points": thinned(pairs, most)}
 
 
 def _table(series: MetricSeries) -> dict[str, Any]:
@@ -306,6 +317,11 @@ def _is_finite(value: float) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an int that no float holds
         return False
+
+
+def script() -> str:
+    """The widget's JavaScript: one module, as notebooks want it."""
+    return asset("charts.js") + asset("run_details.js")
 
 
 def asset(name: str) -> str:

@@ -11,7 +11,7 @@ from trainyard.sdk.effects import no_effect, note_once, tell_once
 from trainyard.sdk.errors import AzureMLException, UserErrorException
 from trainyard.sdk.runs.run import Run
 from trainyard.sdk.runs.run_text import text_of
-from trainyard.sdk.runs.run_view import RunView, asset
+from trainyard.sdk.runs.run_view import RunView, asset, script
 
 _EVERY_S = 1.0
 _COST = 10  # a look may take a tenth of the time: slower ones are taken less often
@@ -102,7 +102,7 @@ def widget_class() -> type[Any]:
     import traitlets
 
     class RunWidget(anywidget.AnyWidget):
-        _esm = asset("run_details.js")
+        _esm = script()
         _css = asset("run_details.css")
         run = traitlets.Dict().tag(sync=True)
         metrics: Any = traitlets.List().tag(sync=True)

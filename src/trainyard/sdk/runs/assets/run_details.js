@@ -1,127 +1,12 @@
-// A run, drawn: state and phases, charts, what it used, its log, the runs below it. No library, no build step.
+// A run, drawn: state and phases, charts, what it used, its log, the runs below it. With charts.js before it, it is one
+// module: no library, no build step.
 // The model has the parts `run`, `metrics`, `system`, `log`, `children`; `chosen_log` goes back.
 
-const COLOURS = ["#2f6fde", "#d9612c", "#2a9d68", "#9a4fc4", "#c23b6b", "#8a7a12", "#138a9e", "#6b7280"];
 const SCALE = ["#3b2f8f", "#2f6fde", "#1fa187", "#8fc23c", "#f2b134"];
 const KINDS = {
   Completed: "good", Failed: "bad", Canceled: "off", CancelRequested: "off",
   Running: "live", Finalizing: "live", Starting: "live",
 };
-
-export function h(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  return filled(made, attributes, children);
-}
-
-function svg(tag, attributes = {}, ...children) {
-  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
-}
-
-function filled(made, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else made.setAttribute(name, value === true ? "" : value);
-  }
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
-  return made;
-}
-
-// Numbers and times in words.
-
-export function short(value) {
-  if (value === null || value === undefined) return "";
-  if (typeof value !== "number") return String(value);
-  if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2).replace("e+", "e");
-  return String(Number(value.toPrecision(4)));
-}
-
-export function bytes(value) {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let at = 0;
-  while (Math.abs(value) >= 1000 && at < units.length - 1) { value /= 1000; at += 1; }
-  return `${at && Math.abs(value) < 100 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
-}
-
-export function span(milliseconds) {
-  const seconds = Math.max(0, milliseconds / 1000);
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds), minutes = Math.floor(whole / 60), two = (n) => String(n).padStart(2, "0");
-  if (minutes < 1) return `${whole} s`;
-  if (minutes < 60) return `${minutes}:${two(whole % 60)}`;
-  return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`;
-}
-
-export function ticks(low, high, about = 4) {
-  if (!(high > low)) return [low];
-  const raw = (high - low) / about, power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw * 0.7);
-  const found = [];
-  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9; at += step) {
-    found.push(Math.abs(at) < step * 1e-9 ? 0 : at);
-  }
-  return found;
-}
-
-// What stands on a line after every carriage return has drawn over it, as a terminal shows it.
-export function drawn(text) {
-  return text.split("\n").map((line) => {
-    const parts = line.replace(/\r+$/, "").split("\r");
-    return parts[parts.length - 1];
-  }).join("\n").replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "");
-}
-
-// A line chart with axes, and the nearest value under the pointer.
-export function chart(metric, { colour = COLOURS[0], format = short, height = 150, floor = null } = {}) {
-  const width = 340, left = 46, right = 10, top = 8, bottom = 20;
-  const points = metric.points;
-  const xs = points.map((p) => p[0]), ys = points.map((p) => p[1]);
-  let [x0, x1] = [Math.min(...xs), Math.max(...xs)], [y0, y1] = [Math.min(...ys), Math.max(...ys)];
-  if (floor !== null) y0 = Math.min(y0, floor);
-  if (x0 === x1) { x0 -= 0.5; x1 += 0.5; }
-  const flat = y0 === y1;
-  if (flat) { const room = Math.abs(y0) * 0.1 || 1; y0 -= floor === null ? room : 0; y1 += room; }
-  const pad = floor === null ? (y1 - y0) * 0.06 : 0;
-  y0 -= pad; y1 += (y1 - y0) * 0.06;
-  const px = (x) => left + ((x - x0) / (x1 - x0)) * (width - left - right);
-  const py = (y) => top + (1 - (y - y0) / (y1 - y0)) * (height - top - bottom);
-  const across = (x) => (metric.kind === "times" ? span(x * 1000) : `${metric.stepped ? "step" : "#"} ${short(x)}`);
-  const grid = (flat ? [ys[0]] : ticks(y0, y1, 3)).flatMap((y) => [
-    svg("line", { x1: left, x2: width - right, y1: py(y), y2: py(y), class: "ty-grid" }),
-    svg("text", { x: left - 6, y: py(y) + 3.5, class: "ty-tick", "text-anchor": "end" }, format(y)),
-  ]);
-  const below = ticks(x0, x1, 4).filter((x) => xs.length > 1 || x === xs[0]).map((x) =>
-    svg("text", { x: px(x), y: height - 5, class: "ty-tick", "text-anchor": "middle" }, metric.kind === "times" ? span(x * 1000) : short(x)));
-  const way = points.map((p, at) => `${at ? "L" : "M"}${px(p[0]).toFixed(1)},${py(p[1]).toFixed(1)}`).join("");
-  const base = py(Math.max(y0, Math.min(y1, floor === null ? y0 : floor)));
-  const area = `${way}L${px(xs[xs.length - 1]).toFixed(1)},${base}L${px(xs[0]).toFixed(1)},${base}Z`;
-  const end = points[points.length - 1];
-  const dots = points.length <= 40 ? points : [end];
-  const mark = svg("g", { class: "ty-mark", visibility: "hidden" },
-    svg("line", { y1: top, y2: height - bottom, class: "ty-cross" }), svg("circle", { r: 3.5, fill: colour }));
-  const tip = h("div", { class: "ty-tip", hidden: true });
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "ty-chart", role: "img", "aria-label": metric.name },
-    grid, below,
-    points.length > 1 && svg("path", { d: area, fill: colour, opacity: 0.08 }),
-    points.length > 1 && svg("path", { d: way, fill: "none", stroke: colour, "stroke-width": 1.8, "stroke-linejoin": "round" }),
-    dots.map((p) => svg("circle", { cx: px(p[0]), cy: py(p[1]), r: points.length <= 40 ? 2.2 : 2.6, fill: colour, class: "ty-dot" })),
-    mark);
-  picture.addEventListener("mousemove", (event) => {
-    const box = picture.getBoundingClientRect(), at = ((event.clientX - box.left) / box.width) * width;
-    const near = points.reduce((best, p) => (Math.abs(px(p[0]) - at) < Math.abs(px(best[0]) - at) ? p : best));
-    mark.setAttribute("visibility", "visible");
-    mark.firstChild.setAttribute("x1", px(near[0])); mark.firstChild.setAttribute("x2", px(near[0]));
-    mark.lastChild.setAttribute("cx", px(near[0])); mark.lastChild.setAttribute("cy", py(near[1]));
-    tip.hidden = false;
-    tip.textContent = `${across(near[0])}   ${format(near[1])}`;
-    tip.style.left = `${(px(near[0]) / width) * 100}%`;
-    tip.classList.toggle("ty-flip", px(near[0]) > width * 0.6);
-  });
-  picture.addEventListener("mouseleave", () => { mark.setAttribute("visibility", "hidden"); tip.hidden = true; });
-  return h("div", { class: "ty-plot" }, picture, tip);
-}
 
 function card(title, value, about, body, wide = false) {
   return h("section", { class: wide ? "ty-card ty-wide" : "ty-card", "data-name": title },
@@ -134,7 +19,11 @@ function metricCard(metric, at) {
   if (metric.kind === "line" && metric.points.length > 1) {
     return card(metric.name, short(metric.last), about, chart(metric, { colour: COLOURS[at % COLOURS.length] }));
   }
-  if (metric.kind === "table") return card(metric.name, `${metric.count} rows`, about, tableOf(metric), true);
+  if (metric.lines) {
+    return card(metric.name, null, about || `${metric.up} over ${metric.across}`, [chart(metric), legend(metric.lines)]);
+  }
+  if (metric.bars) return card(metric.name, null, about, bars(metric, { colour: COLOURS[at % COLOURS.length] }));
+  if (metric.kind === "table") return card(metric.name, `${metric.count} ${metric.count === 1 ? "row" : "rows"}`, about, tableOf(metric), true);
   if (metric.kind === "confusion_matrix" && metric.matrix) return card(metric.name, null, about, matrixOf(metric.matrix));
   if (metric.image) return card(metric.name, null, about, h("img", { src: metric.image, alt: metric.name }));
   if (metric.kind === "line" || metric.kind === "text") return null;
@@ -223,14 +112,37 @@ function systemPart(system) {
     groups.get(where).push([what, metric]);
   }
   const order = (name) => name.replace(/\d+/g, (n) => n.padStart(6, "0"));
-  return [...groups.keys()].sort((a, b) => (order(a) < order(b) ? -1 : 1)).map((where) => [
+  const names = [...groups.keys()].sort((a, b) => (order(a) < order(b) ? -1 : 1)), ranks = names.filter((name) => /rank-\d+$/.test(name));
+  const apart = names.filter((name) => ranks.length < 2 || !ranks.includes(name));
+  return [...apart.map((where) => [
     h("h5", {}, where.replace("/", " · ")),
     h("div", { class: "ty-grid-of" }, groups.get(where).filter(([, metric]) => metric.points.length).map(([what, metric], at) => {
       const [title, format] = USE[what] || [what, short];
-      const last = metric.points[metric.points.length - 1][1];
-      return card(title, format(last), null, chart(metric, { colour: COLOURS[at % COLOURS.length], format, height: 110, floor: 0 }));
+      return card(title, format(lastOf(metric)), null, chart(metric, { colour: COLOURS[at % COLOURS.length], format, height: 110, floor: 0 }));
     })),
-  ]);
+  ]), ranks.length > 1 && ranksPart(groups, ranks)];
+}
+
+// All ranks in one picture for each thing: the one that lags, or eats more, stands out.
+function ranksPart(groups, ranks) {
+  const nodes = new Set(ranks.map((rank) => rank.slice(0, rank.lastIndexOf("/"))));
+  const called = (rank) => (nodes.size > 1 ? rank.replace("/", " · ") : rank.slice(rank.lastIndexOf("/") + 1));
+  const things = [...new Set(ranks.flatMap((rank) => groups.get(rank).map(([what]) => what)))];
+  return [h("h5", {}, `${ranks.length} ranks`), h("div", { class: "ty-grid-of" }, things.map((what) => {
+    const [title, format] = USE[what] || [what, short];
+    const lines = ranks.map((rank) => [rank, (groups.get(rank).find(([name]) => name === what) || [])[1]])
+      .filter(([, metric]) => metric && metric.points.length)
+      .map(([rank, metric]) => ({ label: called(rank), points: metric.points }));
+    if (!lines.length) return null;
+    const lasts = lines.map(lastOf), low = format(Math.min(...lasts)), high = format(Math.max(...lasts));
+    const metric = { name: title, kind: "times", lines };
+    return card(`${title}, each rank`, low === high ? low : `${low} … ${high}`, null,
+      [chart(metric, { format, height: 150, floor: 0 }), lines.length <= 16 && legend(lines)], lines.length > 4);
+  }))];
+}
+
+function lastOf(series) {
+  return series.points[series.points.length - 1][1];
 }
 
 // The runs below: lines through every parameter and metric, and a table.
@@ -396,7 +308,7 @@ export function render({ model, el }) {
       system: () => systemPart(model.get("system")),
       log: () => logPart(model.get("log"), (name) => { model.set("chosen_log", name); model.save_changes(); }),
     }[shown]();
-    body.replaceChildren(...made.flat(2).filter(Boolean));
+    body.replaceChildren(...made.flat(3).filter(Boolean));
     const log = body.querySelector("pre.ty-log");
     if (log) log.scrollTop = place === null ? log.scrollHeight : place;
   }
