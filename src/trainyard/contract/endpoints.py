@@ -58,6 +58,9 @@ class Scaling:
     min_replicas: int | None = None
     max_replicas: int | None = None
     autoscale: bool | None = None
+    target_utilization: int | None = None  # per cent
+    refresh_s: int | None = None
+    init_timeout_s: int | None = None
     concurrent_requests: int | None = None
     timeout_ms: int | None = None
     queue: int | None = None

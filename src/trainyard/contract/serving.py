@@ -54,6 +54,8 @@ class Scorer:
     variables: dict[str, str] = field(default_factory=dict)
     workers: int = 1  # processes at the least
     most_workers: int = 1  # processes at the most, where it scales by load
+    target: float = 0.7  # of its slots in use: under more load than this another process is started
+    refresh_s: int = 1  # between two looks at the load
     threads: int = 1  # requests that one worker handles at a time (max_concurrent_requests_per_container)
     traffic: int = 100  # per cent of the requests that name no version
     mirror: int = 0  # per cent of the requests that it gets a copy of, its answers thrown away

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from trainyard.contract.endpoints import NewService, Scaling, ServiceKind, Share, VersionSpec
@@ -10,6 +11,9 @@ from trainyard.contract.serving import Auth
 from trainyard.sdk.effects import no_effect
 from trainyard.sdk.errors import AzureMLException, UserErrorException, WebserviceException, sdk_errors
 from trainyard.sdk.labels import as_properties, as_tags
+
+_DELAY, _AZURE_DELAY_S = "initial_delay_seconds", 310
+_PROBES = {"period_seconds": 10, "failure_threshold": 3}  # name → Azure's own value
 
 # Parameters that mean something only where there are containers, clouds and certificates.
 ELSEWHERE = frozenset(
@@ -28,13 +32,8 @@ ELSEWHERE = frozenset(
         "cmk_key_version",
         "vnet_name",
         "subnet_name",
-        "autoscale_refresh_seconds",
-        "autoscale_target_utilization",
-        "period_seconds",
-        "initial_delay_seconds",
         "timeout_seconds",
         "success_threshold",
-        "failure_threshold",
         "blobfuse_enabled",
     }
 )
@@ -149,6 +148,8 @@ def scaling_of(given: dict[str, Any]) -> Scaling:
         "num_replicas": "replicas",
         "autoscale_min_replicas": "min_replicas",
         "autoscale_max_replicas": "max_replicas",
+        "autoscale_refresh_seconds": "refresh_s",
+        "autoscale_target_utilization": "target_utilization",
         "replica_max_concurrent_requests": "concurrent_requests",
         "scoring_timeout_ms": "timeout_ms",
         "max_request_wait_time": "queue_wait_ms",
@@ -174,7 +175,22 @@ def scaling_of(given: dict[str, Any]) -> Scaling:
         raise WebserviceException("num_replicas fixes their number and autoscale_enabled lets it change. Give one.")
     if grows is False and (given.get("autoscale_min_replicas") or given.get("autoscale_max_replicas")):
         raise WebserviceException("autoscale_min_replicas and autoscale_max_replicas need autoscale_enabled. Give it.")
-    return Scaling(autoscale=bool(grows) if grows is not None else None, **found)
+    return Scaling(
+        autoscale=bool(grows) if grows is not None else None, init_timeout_s=init_timeout_of(given), **found
+    )
+
+
+def init_timeout_of(given: dict[str, Any]) -> int | None:
+    """How long a probe of Azure's let a container start before it was ended."""
+    for name in (_DELAY, *_PROBES):
+        value = given.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+            raise WebserviceException(f"{name} is {value!r}; it must be a number of at least 0.")
+    if given.get(_DELAY) is None and all(given.get(name) is None for name in _PROBES):
+        return None
+    delay = given[_DELAY] if given.get(_DELAY) is not None else _AZURE_DELAY_S
+    period, failures = (given[name] if given.get(name) is not None else usual for name, usual in _PROBES.items())
+    return math.ceil(delay + period * failures)
 
 
 def share_of(given: dict[str, Any]) -> Share:

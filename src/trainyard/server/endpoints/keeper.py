@@ -31,6 +31,7 @@ from trainyard.server.endpoints.decide import (
     Revision,
     Step,
     Verdict,
+    init_timeout_s,
     judge,
     planned,
     same_plan,
@@ -226,11 +227,11 @@ class Keeper(threading.Thread):
             tokens = tokens_of(tx, row.service_id, now) if row.auth == Auth.TOKEN.value else {}
             specs = {it.key: spec_of(it) for it in version_rows(tx, [row.service_id])}
             collected = _collect_folder(tx, self._context, row.workspace_id) if row.collect else None
-        there = planned(revisions)
+        scalings = [specs[it.key].scaling for it in planned(revisions)]
         keys = (row.primary_key_secret, row.secondary_key_secret) if row.auth == Auth.KEY.value else ()
-        timeouts = [t for it in there if (t := specs[it.key].scaling.timeout_ms) is not None]
-        queues = [q for it in there if (q := specs[it.key].scaling.queue) is not None]
-        waits = [w for it in there if (w := specs[it.key].scaling.queue_wait_ms) is not None]
+        timeouts = [it.timeout_ms for it in scalings if it.timeout_ms is not None]
+        queues = [it.queue for it in scalings if it.queue is not None]
+        waits = [it.queue_wait_ms for it in scalings if it.queue_wait_ms is not None]
         return ServicePlan(
             name=row.name,
             generation=0,
@@ -241,6 +242,7 @@ class Keeper(threading.Thread):
             token_digests=tokens,
             scorers=scorers(revisions),
             scoring_timeout_ms=max(timeouts, default=ServicePlan.scoring_timeout_ms),
+            init_timeout_s=init_timeout_s(scalings),
             queue=max(queues, default=ServicePlan.queue),
             queue_wait_ms=max(waits, default=ServicePlan.queue_wait_ms),
             collect=collected,
@@ -325,7 +327,8 @@ class Keeper(threading.Thread):
 
     def _overdue(self, revisions: list[Revision], versions: list[Row[Any]], front: Front) -> None:
         """A front that never says how a trial went."""
-        limit = ServicePlan.init_timeout_s + _TRIAL_GRACE_S
+        plan = front.plan()
+        limit = (plan or ServicePlan).init_timeout_s + _TRIAL_GRACE_S
         since = {version.key: version.modified_ns for version in versions}
         for it in planned(revisions):
             if it.step is Step.TRIAL and self._context.clock() - since[it.key] > limit * SECOND:
