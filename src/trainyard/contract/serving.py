@@ -81,6 +81,7 @@ class ServicePlan:
     queue: int = 500  # requests that may wait; one more is answered 503
     queue_wait_ms: int = 0  # how long one may wait for a worker before it is answered 503; 0: as long as it may run
     body_limit: int = 100 << 20
+    certificate: str | None = None  # PEM file of a key and its certificates, for https
     collect: str | None = None  # folder for collected inputs and outputs, where data collection is on
 
 
@@ -101,7 +102,7 @@ class ServiceStatus:
     generation: int
     state: ServiceState
     pid: int
-    url: str  # http://host:port, without a path
+    url: str  # http(s)://host:port, without a path
     scorers: tuple[ScorerStatus, ...] = ()
     error: str | None = None
     changed_ns: int = 0

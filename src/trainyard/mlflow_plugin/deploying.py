@@ -127,8 +127,8 @@ def configuration_of(config: dict[str, Any] | None) -> Any:
 
 
 def environment_of(name: str, model_uri: str) -> Environment:
-    """The packages that the model was logged with. MLflow does not say which Keras it was: a model of Keras 2 is read by
-    no other."""
+    """The packages that the model was logged with. MLflow does not say which Keras they had, and what Keras 2 wrote no
+    other reads."""
     from mlflow.pyfunc import get_model_dependencies
 
     with open(get_model_dependencies(model_uri), encoding="utf-8") as file:
@@ -168,8 +168,10 @@ def _version_in_zip(path: str) -> str:
 
 
 def _version_in_hdf5(path: str) -> str:
+    import importlib
+
     try:
-        import h5py
+        h5py: Any = importlib.import_module("h5py")
     except ImportError:
         return ""
     with h5py.File(path) as file:

@@ -11,20 +11,17 @@ from trainyard.contract.serving import Auth
 from trainyard.sdk.effects import no_effect
 from trainyard.sdk.errors import AzureMLException, UserErrorException, WebserviceException, sdk_errors
 from trainyard.sdk.labels import as_properties, as_tags
+from trainyard.sdk.services.certificates import certificate_of
 
 _DELAY, _AZURE_DELAY_S = "initial_delay_seconds", 310
 _PROBES = {"period_seconds": 10, "failure_threshold": 3}  # name → Azure's own value
 
-# Parameters that mean something only where there are containers, clouds and certificates.
+# Parameters that mean something only where there are containers and clouds.
 ELSEWHERE = frozenset(
     {
         "memory_gb_limit",
         "cpu_cores_limit",
         "location",
-        "ssl_enabled",
-        "ssl_cert_pem_file",
-        "ssl_key_pem_file",
-        "ssl_cname",
         "dns_name_label",
         "enable_app_insights",
         "cmk_vault_base_url",
@@ -80,6 +77,7 @@ class WebserviceDeploymentConfiguration:
             properties=as_properties(given.get("properties")),
             description=given.get("description"),
             overwrite=overwrite,
+            certificate=certificate_of(given, f"{self._where}.deploy_configuration"),
         )
 
     def _settings(self) -> dict[str, Any]:
@@ -93,8 +91,7 @@ class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
 
     def validate_configuration(self) -> None:
         super().validate_configuration()
-        if self._given.get("ssl_enabled") and not self._given.get("ssl_cname"):
-            raise WebserviceException("ssl_enabled needs ssl_cname, ssl_cert_pem_file and ssl_key_pem_file. Give them.")
+        certificate_of(self._given, f"{self._where}.deploy_configuration")
 
 
 class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
@@ -175,9 +172,7 @@ def scaling_of(given: dict[str, Any]) -> Scaling:
         raise WebserviceException("num_replicas fixes their number and autoscale_enabled lets it change. Give one.")
     if grows is False and (given.get("autoscale_min_replicas") or given.get("autoscale_max_replicas")):
         raise WebserviceException("autoscale_min_replicas and autoscale_max_replicas need autoscale_enabled. Give it.")
-    return Scaling(
-        autoscale=bool(grows) if grows is not None else None, init_timeout_s=init_timeout_of(given), **found
-    )
+    return Scaling(autoscale=bool(grows) if grows is not None else None, init_timeout_s=init_timeout_of(given), **found)
 
 
 def init_timeout_of(given: dict[str, Any]) -> int | None:

@@ -132,8 +132,8 @@ def workers_of(scaling: Scaling, resources: Resources | None, kind: ServiceKind,
 
 
 def init_timeout_s(scalings: Iterable[Scaling]) -> float:
-    """What probes would have allowed where that is longer than ours: a wish for a short one is no reason to give up on a
-    busy machine."""
+    """What probes would have allowed, where that is longer than ours: a short probe is no reason to give up on a busy
+    machine."""
     return max([ServicePlan.init_timeout_s, *(float(it.init_timeout_s) for it in scalings if it.init_timeout_s)])
 
 
