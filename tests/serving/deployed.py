@@ -104,7 +104,7 @@ class Deployed:
     def address(self) -> tuple[str, int]:
         status = self.status()
         assert status is not None
-        host, _, port = status.url.removeprefix("http://").rpartition(":")
+        host, _, port = status.url.partition("://")[2].rpartition(":")
         return host, int(port)
 
     def connection(self, seconds: float = LONG_S) -> http.client.HTTPConnection:

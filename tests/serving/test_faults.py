@@ -215,6 +215,15 @@ def test_bodies_up_to_the_limit_and_not_beyond(of_script: OfScript) -> None:
     assert deployed.post("still here").json == 10
 
 
+def test_who_sends_all_of_a_refused_body_hears_why(of_script: OfScript) -> None:
+    plan = {"body_limit": 1 << 20, "auth": Auth.KEY, "key_digests": (digest("key"),)}
+    deployed = of_script("def init(): pass\ndef run(data): return len(data)\n", plan=plan)
+    much = b"x" * (64 << 20)
+    assert deployed.post(much, Authorization="Bearer key").status == 413
+    assert deployed.post(much, Authorization="Bearer old").status == 401
+    assert deployed.post(b"x", Authorization="Bearer key").json == 1
+
+
 def test_small_limits_hold_for_bodies_without_a_length(of_script: OfScript) -> None:
     deployed = of_script("def init(): pass\ndef run(data): return len(data)\n", plan={"body_limit": 10})
     with socket.create_connection(deployed.address, timeout=30) as sock:

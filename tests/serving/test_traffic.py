@@ -103,6 +103,23 @@ def test_more_processes_under_load(of_script: OfScript) -> None:
     assert len(deployed.workers()) == 3
 
 
+def test_the_load_that_is_wanted_of_each_process(of_script: OfScript) -> None:
+    """Two requests at once are half of what two processes of two slots can take: enough for one that may be full."""
+    script = "import time\ndef init(): pass\ndef run(data): time.sleep(0.05)\n"
+    deployed = of_script(script, workers=1, most_workers=3, threads=2, target=1.0)
+    with ThreadPoolExecutor(2) as pool:
+        assert {one.result().status for one in [pool.submit(deployed.post, "") for _ in range(60)]} == {200}
+        assert len(deployed.workers()) == 1
+        deployed.replan(
+            dataclasses.replace(
+                deployed.plan, generation=2, scorers=(dataclasses.replace(deployed.plan.scorers[0], target=0.5),)
+            )
+        )
+        asked = [pool.submit(deployed.post, "") for _ in range(100)]
+        deployed.until(lambda it: it.scorers[0].workers == 2)
+        assert {one.result().status for one in asked} == {200}
+
+
 @pytest.fixture
 def rows(service, tmp_path, scoring_home) -> Callable[..., Deployed]:
     """A scikit-learn model without its framework: anything with predict() is one."""

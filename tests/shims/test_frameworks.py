@@ -20,6 +20,12 @@ def needs(*modules: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is not installed")
 
 
+def test_numbers_print_without_their_type(job: Job) -> None:
+    said = job("import numpy as np, json\nprint(json.loads(str(list(np.ones(2, 'f4')))), repr(np.int64(3)))\n")
+    assert "[1.0, 1.0] 3" in said
+    assert "trainyard:" not in said
+
+
 def test_names_that_numpy_dropped(job: Job) -> None:
     output = job(
         "import numpy as np\n"

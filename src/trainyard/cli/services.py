@@ -172,21 +172,15 @@ def try_(
         trainyard services test digits '{"data": [[0, 1, 2]]}'
         trainyard services test digits @request.json
     """
-    from trainyard.sdk.services import scoring
 
     service = _one(workspace, name)
     if not service._record.url:
         raise WebserviceException(
             f"{name} is {service.state} and has no address. See `trainyard services logs {name}`."
         )
-    headers = service._authorization()
-    if version is not None:
-        headers["azureml-model-deployment"] = version
+    headers = {"azureml-model-deployment": version} if version is not None else {}
     began = time.perf_counter()
-    if data is None:
-        answer = scoring.get(f"{service._record.url}/", headers=headers)
-    else:
-        answer = scoring.post(service.scoring_uri, _body(data), headers)
+    answer = service._get("", **headers) if data is None else service._post(_body(data), **headers)
     say(f"{answer.status} in {(time.perf_counter() - began) * 1000:.1f} ms", "dim" if answer.status == 200 else "red")
     print(answer.content.decode("utf-8", "replace"))
     return 0 if answer.status == 200 else 1
@@ -302,7 +296,7 @@ def _requests(service: Any) -> dict[str, int]:
 
 
 def _model_ids(service: Any) -> list[str]:
-    from trainyard.sdk.services.webservice import model_ids
+    from trainyard.sdk.services.service_kinds import model_ids
 
     return model_ids(service._record)
 
@@ -316,7 +310,7 @@ def _json(service: Any) -> dict[str, Any]:
         "state": record.state.value,
         "operation": record.operation.value,
         "error": record.error,
-        "scoring_uri": f"{record.url}/score" if record.url else None,
+        "scoring_uri": service.scoring_uri if record.url else None,
         "auth": record.auth is not Auth.NONE,
         "models": _model_ids(service),
         "tags": record.tags,

@@ -58,6 +58,9 @@ class Scaling:
     min_replicas: int | None = None
     max_replicas: int | None = None
     autoscale: bool | None = None
+    target_utilization: int | None = None  # per cent
+    refresh_s: int | None = None
+    init_timeout_s: int | None = None
     concurrent_requests: int | None = None
     timeout_ms: int | None = None
     queue: int | None = None
@@ -91,6 +94,15 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Certificate:
+    """What a service answers https with. The key is never given back."""
+
+    chain: str  # PEM, the service's own certificate first
+    key: str = field(repr=False)  # PEM
+    cname: str  # the name that it is for
+
+
+@dataclass(frozen=True)
 class NewService:
     name: str
     kind: ServiceKind
@@ -109,6 +121,7 @@ class NewService:
     properties: dict[str, str] = field(default_factory=dict)
     description: str | None = None
     overwrite: bool = False
+    certificate: Certificate | None = None  # None: plain http
 
 
 @dataclass(frozen=True)
@@ -134,6 +147,7 @@ class ServiceChange:
     port: int | None = None
     namespace: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True)
@@ -167,7 +181,7 @@ class ServiceRecord:
     created_by: str
     created_ns: int
     modified_ns: int
-    url: str | None = None  # http://host:port, without a path
+    url: str | None = None  # http(s)://host:port, without a path
     port: int = 0
     error: str | None = None
     target: str | None = None
@@ -178,6 +192,8 @@ class ServiceRecord:
     properties: dict[str, str] = field(default_factory=dict)
     versions: tuple[VersionRecord, ...] = ()
     warnings: tuple[str, ...] = ()
+    chain: str | None = None  # the certificate that it answers https with, in PEM
+    cname: str | None = None  # the name that one is for
 
 
 @dataclass(frozen=True)

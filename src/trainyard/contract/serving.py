@@ -54,6 +54,8 @@ class Scorer:
     variables: dict[str, str] = field(default_factory=dict)
     workers: int = 1  # processes at the least
     most_workers: int = 1  # processes at the most, where it scales by load
+    target: float = 0.7  # of its slots in use: under more load than this another process is started
+    refresh_s: int = 1  # between two looks at the load
     threads: int = 1  # requests that one worker handles at a time (max_concurrent_requests_per_container)
     traffic: int = 100  # per cent of the requests that name no version
     mirror: int = 0  # per cent of the requests that it gets a copy of, its answers thrown away
@@ -79,6 +81,7 @@ class ServicePlan:
     queue: int = 500  # requests that may wait; one more is answered 503
     queue_wait_ms: int = 0  # how long one may wait for a worker before it is answered 503; 0: as long as it may run
     body_limit: int = 100 << 20
+    certificate: str | None = None  # PEM file of a key and its certificates, for https
     collect: str | None = None  # folder for collected inputs and outputs, where data collection is on
 
 
@@ -99,7 +102,7 @@ class ServiceStatus:
     generation: int
     state: ServiceState
     pid: int
-    url: str  # http://host:port, without a path
+    url: str  # http(s)://host:port, without a path
     scorers: tuple[ScorerStatus, ...] = ()
     error: str | None = None
     changed_ns: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from typing import Any
 
@@ -89,7 +90,8 @@ def deploy_model(
         with tempfile.TemporaryDirectory(prefix="trainyard-score-") as folder:
             with open(os.path.join(folder, "score.py"), "w", encoding="utf-8") as file:
                 file.write(_SCORE.format(records=records))
-            inference = InferenceConfig("score.py", source_directory=folder, environment=_environment(name, model_uri))
+            needs = environment_of(f"{name}-scoring", model_uri)
+            inference = InferenceConfig("score.py", source_directory=folder, environment=needs)
             service = Model.deploy(
                 workspace, service_name or f"{name}-service", [model], inference, configuration, overwrite=overwrite
             )
@@ -124,16 +126,61 @@ def configuration_of(config: dict[str, Any] | None) -> Any:
         )
 
 
-def _environment(name: str, model_uri: str) -> Environment:
-    """The packages that the model was logged with."""
+def environment_of(name: str, model_uri: str) -> Environment:
+    """The packages that the model was logged with. MLflow does not say which Keras they had, and what Keras 2 wrote no
+    other reads."""
     from mlflow.pyfunc import get_model_dependencies
 
     with open(get_model_dependencies(model_uri), encoding="utf-8") as file:
         lines = [line.strip() for line in file]
     packages = [line for line in lines if line and not line.startswith(("#", "-"))]
-    environment = Environment(f"{name}-scoring")
+    environment = Environment(name)
+    if _is_of_keras_two(model_uri):
+        environment.environment_variables = {"TF_USE_LEGACY_KERAS": "1"}
+        packages.append(_keras_two_beside(packages))
     needs = CondaDependencies()
     for package in dict.fromkeys([*packages, "pandas"]):
         needs.add_pip_package(package)
     environment.python.conda_dependencies = needs
     return environment
+
+
+def _is_of_keras_two(model_uri: str) -> bool:
+    """What the one file says that Keras wrote: `.keras` is a zip, `.h5` can be read where h5py is."""
+    with tempfile.TemporaryDirectory(prefix="trainyard-keras-") as folder:
+        for file, version_in in (("model.keras", _version_in_zip), ("model.h5", _version_in_hdf5)):
+            try:
+                at = mlflow.artifacts.download_artifacts(f"{model_uri}/data/{file}", dst_path=folder)
+            except (MlflowException, OSError):
+                continue  # there is none
+            return version_in(at).startswith("2.")
+    return False
+
+
+def _version_in_zip(path: str) -> str:
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(path) as file:
+            return str(json.loads(file.read("metadata.json")).get("keras_version", ""))
+    except (zipfile.BadZipFile, KeyError, ValueError):
+        return ""
+
+
+def _version_in_hdf5(path: str) -> str:
+    import importlib
+
+    try:
+        h5py: Any = importlib.import_module("h5py")
+    except ImportError:
+        return ""
+    with h5py.File(path) as file:
+        said = file.attrs.get("keras_version", "")
+    return said.decode() if isinstance(said, bytes) else str(said)
+
+
+def _keras_two_beside(packages: list[str]) -> str:
+    """The release of tf-keras that goes with the TensorFlow among them."""
+    pins = [re.match(r"tensorflow(?:-cpu)?\s*==\s*(\d+\.\d+)\.", line) for line in packages]
+    found = next((pin[1] for pin in pins if pin), None)
+    return f"tf-keras=={found}.*" if found else "tf-keras"

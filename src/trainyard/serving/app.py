@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from trainyard.scoring.wire import Request
 from trainyard.serving import metrics
-from trainyard.serving.bodies import Bodies, BodyRefused
+from trainyard.serving.bodies import Bodies, BodyRefused, linger
 from trainyard.serving.gate import Gate
 from trainyard.serving.journal import Journal
 from trainyard.serving.metrics import Metrics
@@ -88,7 +88,8 @@ class Guarded:
         if not self._state.gate.lets_in(given):
             message = "This service needs a key or token: send the header Authorization: Bearer KEY."
             extra = [(b"www-authenticate", b"Bearer"), (b"connection", b"close")]
-            await _send(send, 401, [*_JSON, *extra], _message(message))
+            lingering = linger(scope["headers"], receive)
+            await _send(send, 401, [*_JSON, *extra], _message(message), lingering)
         elif scope["path"] in self._scored and scope["method"] in _SCORED:
             await self._score(scope, receive, send)
         else:
@@ -110,6 +111,7 @@ class Scoring:
         began = time.perf_counter()
         version = ""
         ids: dict[bytes, bytes] = {}
+        lingering = None
         try:
             given = dict(scope["headers"])
             ids = self._ids(given)
@@ -122,12 +124,13 @@ class Scoring:
             status, headers, answer = refusal.status, [*_JSON, *refusal.headers], _message(refusal.message)
         except BodyRefused as refused:
             status, headers, answer = refused.status, [*_JSON, (b"connection", b"close")], _message(refused.message)
+            lingering = linger(scope["headers"], receive)
         headers += [(name, value) for name, value in ids.items() if value]
         took = time.perf_counter() - began
         self._counts.answered(version, status, took)
         number = ids.get(b"x-request-id", b"-").decode("latin-1")
         self._journal.request(scope["method"], _target(scope), status, took * 1000, len(answer), version or "-", number)
-        await _send(send, status, headers, answer)
+        await _send(send, status, headers, answer, lingering)
 
     def _ids(self, given: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """The request's identities, which its answer carries back. Some clients know only one of the names."""
@@ -253,7 +256,14 @@ def _message(text: str) -> bytes:
     return json.dumps({"message": text}).encode()
 
 
-async def _send(send: Send, status: int, headers: Headers, body: bytes) -> None:
+async def _send(
+    send: Send, status: int, headers: Headers, body: bytes, lingering: Awaitable[None] | None = None
+) -> None:
+    """`lingering`: between the answer and the end of the request."""
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    if lingering is not None:
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await lingering
+        body = b""
     await send({"type": "http.response.body", "body": body})

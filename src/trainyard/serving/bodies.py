@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 _SILENCE_S = 30.0  # a client that sends nothing for this long has lost its turn
 _AT_ONCE = 512 << 20  # bytes of all bodies together; one body of the limit always fits
+
+
+_LINGER_S = 10.0
+_LINGER_BYTES = 1 << 30
 
 
 class BodyRefused(Exception):
@@ -85,3 +90,20 @@ class Room:
             raise BodyRefused(413, f"The body is larger than the {limit} bytes that this service accepts.")
         self._bodies.take(size)
         self._size += size
+
+
+async def linger(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> None:
+    """After a refusal, before its connection is closed: what the client still sends is read and forgotten, for a while.
+    Closed at once, the connection would break under one that reads only when it has sent everything, and it would never
+    see why. One that asks before it sends (`Expect`) sends nothing now."""
+    said = dict(headers)
+    if b"expect" in said or (said.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in said):
+        return
+    left = _LINGER_BYTES
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LINGER_S):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return

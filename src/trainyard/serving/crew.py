@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -14,13 +13,12 @@ from trainyard.serving.process import Launch, Ready, Worker, WorkerDied
 
 _FIRST_PAUSE_S = 0.1  # before a dead process is started again; doubled each time one dies young
 _LONGEST_PAUSE_S = 30.0
-_OLD_AFTER_S = 30.0  # a process that lived this long died of something new
 _TICK_S = 1.0
+_OLD_AFTER_S = 30.0  # a process that lived this long died of something new
 _SHORT_MS = 2.0
 _AHEAD = 4
 _GROWTH = 1.5  # over what a process held after its init()
-_TARGET = 0.7  # of the slots in use: more load than this, and another process is started
-_CALM_TICKS = 30  # of low load before one is taken away
+_CALM_S = 30.0  # of low load before one is taken away
 
 
 class Crew:
@@ -45,8 +43,8 @@ class Crew:
         self._restarting = 0
         self._run_ms = 2 * _SHORT_MS  # of late; until it is known, requests are taken for long ones
         self._young_deaths = 0
-        self._used: deque[int] = deque(maxlen=_CALM_TICKS)
-        self.peak = 0  # most requests in work since the last tick, those that wait included
+        self._calm_since = self._loop.time()  # no load since then that needs all that are here
+        self.peak = 0  # most requests in work since the last look, those that wait included
         self.restarts = 0
         self.error: str | None = None
         self.state = ServiceState.TRANSITIONING
@@ -176,12 +174,13 @@ class Crew:
         self._changed()
 
     async def _tick(self) -> None:
+        ticks = 0
         while True:
             await asyncio.sleep(_TICK_S)
-            self._used.append(self.peak)
-            self.peak = self.busy
+            ticks += 1
             try:
-                await self._scale()
+                if ticks % self.scorer.refresh_s == 0:
+                    await self._scale()
                 await self._trim()
             except WorkerDied as error:
                 self.error = str(error)
@@ -189,16 +188,19 @@ class Crew:
 
     async def _scale(self) -> None:
         """As many processes as the load needs, between the least and the most."""
+        now, used, self.peak = self._loop.time(), self.peak, self.busy
         here, most = len(self._workers), max(self.scorer.workers, self.scorer.most_workers)
-        if here < most and self.ready and self._wanted(self._used[-1]) > here:
+        if self._wanted(used) >= here:
+            self._calm_since = now
+        if here < most and self.ready and self._wanted(used) > here:
             await self._start_one()
             self._changed()
-        elif here > self.scorer.workers and len(self._used) == _CALM_TICKS and self._wanted(max(self._used)) < here:
-            self._used.clear()
+        elif here > self.scorer.workers and now - self._calm_since > _CALM_S:
+            self._calm_since = now
             await self._take_away(self.ready[-1:])
 
     def _wanted(self, used: int) -> int:
-        return math.ceil(used / (_TARGET * self.scorer.threads))
+        return math.ceil(used / (self.scorer.target * self.scorer.threads))
 
     async def _trim(self) -> None:
         """None that has grown beyond its memory; the new one is there before the old one goes. A model that needs more

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import socket
+import ssl
 import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -75,6 +76,13 @@ class Folder:
             yield
         finally:
             os.close(fd)
+
+    def check_certificate(self, plan: ServicePlan) -> None:
+        if plan.certificate is not None:
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(plan.certificate)
+            except OSError as error:  # SSLError is one
+                raise FolderRefused(f"The certificate of the service cannot be used: {error}. Give another.") from error
 
     def listen(self, plan: ServicePlan) -> socket.socket:
         """At the plan's port; without one, at the port of the last time, if it is still free."""

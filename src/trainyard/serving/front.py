@@ -44,7 +44,8 @@ class Front:
         self.gate = Gate(plan.auth, plan.key_digests, plan.token_digests)
         self.counts = Metrics(plan.name)
         host, self._port = sock.getsockname()[:2]
-        self.url = f"http://{f'[{host}]' if ':' in host else host}:{self._port}"
+        scheme = "https" if plan.certificate else "http"
+        self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{self._port}"
         self.rollover = Rollover(self)
         self._sock = sock
         self._server = uvicorn.Server(
@@ -56,6 +57,7 @@ class Front:
                 access_log=False,
                 log_config=None,
                 server_header=False,
+                ssl_certfile=plan.certificate,
                 timeout_keep_alive=75,
                 timeout_graceful_shutdown=int(max(_DRAIN_S, plan.scoring_timeout_ms / 1000)),
             )
@@ -81,10 +83,24 @@ class Front:
             return
         if plan.port not in (0, self._port) or plan.host != self.plan.host:
             self.journal.note("The address stays what it is until the service is started again.")
+        self._renew(plan.certificate)
         self.plan = plan
         self.gate = Gate(plan.auth, plan.key_digests, plan.token_digests)
         self.bodies = Bodies(plan.body_limit, self.bodies)
         self.rollover.begin(plan)
+
+    def _renew(self, certificate: str | None) -> None:
+        """Connections from now on get the new one."""
+        if certificate == self.plan.certificate:
+            return
+        context = self._server.config.ssl
+        if certificate is None or context is None:
+            self.journal.note("Between http and https it changes when the service is started again.")
+            return
+        try:
+            context.load_cert_chain(certificate)
+        except OSError as error:
+            self.journal.note(f"The certificate stays what it was: {error}")
 
     def _end(self) -> None:
         self.journal.note("Ending: requests in work are answered first.")
@@ -111,6 +127,7 @@ def main(arguments: list[str]) -> int:
     try:
         with folder.locked():
             plan = folder.plan()
+            folder.check_certificate(plan)
             sock = folder.listen(plan)
             uvloop.run(_run(folder, plan, sock, journal))
     except AlreadyServed as error:

@@ -211,6 +211,8 @@ def process_part(scorer: Scorer) -> Scorer:
         "mirror": 0,
         "workers": 1,
         "most_workers": 1,
+        "target": 0.7,
+        "refresh_s": 1,
         "batch": 1,
         "batch_wait_ms": 0.0,
         "smoke": None,

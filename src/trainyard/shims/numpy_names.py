@@ -1,4 +1,5 @@
-"""`np.float` and its like: names that NumPy has dropped, given back when a script asks for one."""
+"""`np.float` and its like: names that NumPy has dropped, given back when a script asks for one. And numbers as text: a
+request that a notebook makes with str(list(row)) is JSON only without NumPy 2's `np.float64(…)` around each of them."""
 
 from __future__ import annotations
 
@@ -32,6 +33,8 @@ def _apply(numpy: ModuleType) -> None:
         raise AttributeError("module 'numpy' has no attribute " + repr(name))
 
     setattr(numpy, "__getattr__", __getattr__)
+    if not vars(numpy).get("__version__", "1").startswith(("0.", "1.")):
+        numpy.set_printoptions(legacy="1.25")
 
 
 def _meaning(numpy: ModuleType, name: str) -> tuple[Any, str]:

@@ -115,7 +115,10 @@ def test_a_folder_is_registered_listed_and_laid_out_again(workspace, here):
     assert [it.id for it in Model.list(workspace, tags=[["area", "digits"]])] == ["net:1"]
     assert Model.list(workspace, tags=["nothing"]) == []
     assert workspace.models["net"].id == "net:1"
-    assert list(workspace.models(tags=["area"])) == ["net"]
+    found = workspace.models(tags=["area"])  # a list to some notebooks of 2018, a dict to others
+    assert [it.id for it in found] == [it.id for _, it in found.items()] == [found["net"].id] == ["net:1"]
+    assert "net" in found
+    assert "nothing" not in found
     assert made.download("out") == os.path.join("out", "net")
     assert (here / "out" / "net" / "variables" / "data").read_bytes() == b"\x00\x01"
     with pytest.raises(WebserviceException, match="exists already"):
@@ -377,6 +380,8 @@ def test_the_images_of_2018(workspace, here, model, ended):
     service.wait_for_deployment()
     assert (service.image_id, service.image.id) == ("image:1", "image:1")
     assert service.run('{"data": [3]}')["sum"] == 6
+    assert [it.image_location for it in workspace.images()] == [image.image_location]
+    assert service.scoring_uri in [it.scoring_uri for it in workspace.webservices()]
     image.delete()
     assert Image.list(workspace) == []
 

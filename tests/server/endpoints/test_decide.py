@@ -12,6 +12,7 @@ from trainyard.server.endpoints.decide import (
     Revision,
     Step,
     check_shares,
+    init_timeout_s,
     judge,
     planned,
     scorers,
@@ -122,6 +123,11 @@ def test_more_than_all_of_the_traffic_is_refused() -> None:
 )
 def test_how_many_processes(scaling, kind, expected) -> None:
     assert workers_of(scaling, None, kind, cores=4) == expected
+
+
+@pytest.mark.parametrize(("said", "expected"), [([], 300), ([None, 40], 300), ([340, 2000, None], 2000)])
+def test_how_long_init_may_take(said, expected) -> None:
+    assert init_timeout_s(Scaling(init_timeout_s=seconds) for seconds in said) == expected
 
 
 def test_a_model_s_own_wish_counts_where_the_deployment_says_nothing() -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trainyard.contract.endpoints import Usage
 from trainyard.sdk.errors import AzureMLException, UserErrorException, WebserviceException
-from trainyard.sdk.services import scoring
 
 if TYPE_CHECKING:
     from trainyard.sdk.services.webservice import Webservice
@@ -96,13 +95,13 @@ class ModelProfile:
                 service.delete()
 
     def _send(self, service: Webservice) -> dict[str, Any]:
-        services, headers = self.workspace._clients.services, service._authorization()
+        services = self.workspace._clients.services
         took: list[float] = []
         failed, memory = 0, 0
         before, began = services.usage(service.name), time.monotonic()
         for number, request in enumerate(self._requests):
             sent = time.perf_counter()
-            failed += scoring.post(service.scoring_uri, request, headers).status != 200
+            failed += service._post(request).status != 200
             took.append((time.perf_counter() - sent) * 1000)
             if number % 50 == 0:
                 memory = max(memory, services.usage(service.name).memory_bytes)

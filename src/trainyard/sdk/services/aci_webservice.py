@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainyard.contract.endpoints import ServiceChange, ServiceRecord
+from trainyard.contract.endpoints import Certificate, ServiceChange, ServiceRecord
 from trainyard.sdk.effects import no_effect
 from trainyard.sdk.errors import WebserviceException
 from trainyard.sdk.labels import as_names, as_properties, as_tags
+from trainyard.sdk.services.certificates import certificate_of
 from trainyard.sdk.services.deploy_configurations import AciServiceDeploymentConfiguration, auth_of
+from trainyard.sdk.services.service_kinds import model_ids
 from trainyard.sdk.services.service_parts import ContainerResourceRequirements
 from trainyard.sdk.services.service_update import new_version
-from trainyard.sdk.services.webservice import Webservice, model_ids
+from trainyard.sdk.services.webservice import Webservice
 
 _CPU, _MEMORY_GB = 0.1, 0.5  # what Azure gave where nobody said
 
@@ -73,14 +75,7 @@ class AciWebservice(Webservice):
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         if all(value is None for value in given.values()):
             raise WebserviceException("update() was given nothing to change. Give models, inference_config, tags, …")
-        no_effect(
-            "AciWebservice.update",
-            ssl_enabled=ssl_enabled,
-            ssl_cert_pem_file=ssl_cert_pem_file,
-            ssl_key_pem_file=ssl_key_pem_file,
-            ssl_cname=ssl_cname,
-            enable_app_insights=enable_app_insights,
-        )
+        no_effect("AciWebservice.update", enable_app_insights=enable_app_insights)
         auth = None if auth_enabled is None else auth_of({"auth_enabled": auth_enabled}, self._record.auth)
         self._change(
             ServiceChange(
@@ -89,8 +84,20 @@ class AciWebservice(Webservice):
                 properties=as_properties(properties) if properties is not None else None,
                 description=description,
                 auth=auth,
+                certificate=self._new_certificate(given),
             )
         )
+
+    def _new_certificate(self, given: dict[str, Any]) -> Certificate | None:
+        """One that takes the place of the one it has; between http and https it changes with a deployment."""
+        now = self._record.cname
+        if given["ssl_enabled"] is False and now is not None:
+            raise WebserviceException(
+                f"{self.name} answers https. To have it answer plain http, deploy it again with overwrite=True."
+            )
+        if given["ssl_enabled"] is None and now is not None and (given["ssl_cert_pem_file"] or given["ssl_cname"]):
+            given = {**given, "ssl_enabled": True}
+        return certificate_of(given, "AciWebservice.update", now)
 
     def add_tags(self, tags: dict[str, Any]) -> None:
         self._change(ServiceChange(add_tags=as_tags(tags)))
@@ -109,9 +116,9 @@ class AciWebservice(Webservice):
         self.container_resource_requirements = ContainerResourceRequirements(cpu, memory)
         self.location = settings.get("location")
         self.enable_app_insights = bool(settings.get("enable_app_insights"))
-        self.ssl_enabled = bool(settings.get("ssl_enabled"))
-        self.ssl_certificate = self.ssl_key = None
-        self.cname = settings.get("ssl_cname")
+        self.ssl_enabled = record.chain is not None
+        self.ssl_certificate, self.ssl_key = record.chain, None  # the key is not given back
+        self.cname = record.cname
         self.public_ip = record.url.partition("://")[2].rpartition(":")[0] if record.url else None
         self.public_fqdn = self.public_ip
         self.encryption_properties = self.vnet_configuration = None

@@ -17,6 +17,7 @@ from trainyard.sdk.services.deploy_configurations import (
     auth_of,
     scaling_of,
 )
+from trainyard.sdk.services.service_kinds import model_ids
 from trainyard.sdk.services.service_parts import (
     AksServiceAccessToken,
     AutoScaler,
@@ -25,7 +26,7 @@ from trainyard.sdk.services.service_parts import (
     LivenessProbeRequirements,
 )
 from trainyard.sdk.services.service_update import new_version
-from trainyard.sdk.services.webservice import Webservice, model_ids
+from trainyard.sdk.services.webservice import Webservice
 
 _NOT_SCALING = frozenset({"image", "tags", "properties", "description", "models", "inference_config", "auth_enabled"})
 
@@ -153,9 +154,9 @@ class AksWebservice(Webservice):
 
     def _addresses(self, record: ServiceRecord) -> None:
         super()._addresses(record)
-        if record.url:
-            self.scoring_uri = f"{record.url}/api/v1/service/{record.name}/score"
-            self.swagger_uri = f"{record.url}/api/v1/service/{record.name}/swagger.json"
+        if base := self._base(record):
+            self.scoring_uri = f"{base}/api/v1/service/{record.name}/score"
+            self.swagger_uri = f"{base}/api/v1/service/{record.name}/swagger.json"
 
     def _details(self, record: ServiceRecord, settings: dict[str, Any]) -> None:
         self.compute_name, self.namespace = record.target, record.namespace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from trainyard.contract.endpoints import NewService, Scaling, ServiceKind, Share, VersionSpec
@@ -10,17 +11,17 @@ from trainyard.contract.serving import Auth
 from trainyard.sdk.effects import no_effect
 from trainyard.sdk.errors import AzureMLException, UserErrorException, WebserviceException, sdk_errors
 from trainyard.sdk.labels import as_properties, as_tags
+from trainyard.sdk.services.certificates import certificate_of
 
-# Parameters that mean something only where there are containers, clouds and certificates.
+_DELAY, _AZURE_DELAY_S = "initial_delay_seconds", 310
+_PROBES = {"period_seconds": 10, "failure_threshold": 3}  # name → Azure's own value
+
+# Parameters that mean something only where there are containers and clouds.
 ELSEWHERE = frozenset(
     {
         "memory_gb_limit",
         "cpu_cores_limit",
         "location",
-        "ssl_enabled",
-        "ssl_cert_pem_file",
-        "ssl_key_pem_file",
-        "ssl_cname",
         "dns_name_label",
         "enable_app_insights",
         "cmk_vault_base_url",
@@ -28,13 +29,8 @@ ELSEWHERE = frozenset(
         "cmk_key_version",
         "vnet_name",
         "subnet_name",
-        "autoscale_refresh_seconds",
-        "autoscale_target_utilization",
-        "period_seconds",
-        "initial_delay_seconds",
         "timeout_seconds",
         "success_threshold",
-        "failure_threshold",
         "blobfuse_enabled",
     }
 )
@@ -81,6 +77,7 @@ class WebserviceDeploymentConfiguration:
             properties=as_properties(given.get("properties")),
             description=given.get("description"),
             overwrite=overwrite,
+            certificate=certificate_of(given, f"{self._where}.deploy_configuration"),
         )
 
     def _settings(self) -> dict[str, Any]:
@@ -94,8 +91,7 @@ class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
 
     def validate_configuration(self) -> None:
         super().validate_configuration()
-        if self._given.get("ssl_enabled") and not self._given.get("ssl_cname"):
-            raise WebserviceException("ssl_enabled needs ssl_cname, ssl_cert_pem_file and ssl_key_pem_file. Give them.")
+        certificate_of(self._given, f"{self._where}.deploy_configuration")
 
 
 class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
@@ -149,6 +145,8 @@ def scaling_of(given: dict[str, Any]) -> Scaling:
         "num_replicas": "replicas",
         "autoscale_min_replicas": "min_replicas",
         "autoscale_max_replicas": "max_replicas",
+        "autoscale_refresh_seconds": "refresh_s",
+        "autoscale_target_utilization": "target_utilization",
         "replica_max_concurrent_requests": "concurrent_requests",
         "scoring_timeout_ms": "timeout_ms",
         "max_request_wait_time": "queue_wait_ms",
@@ -174,7 +172,20 @@ def scaling_of(given: dict[str, Any]) -> Scaling:
         raise WebserviceException("num_replicas fixes their number and autoscale_enabled lets it change. Give one.")
     if grows is False and (given.get("autoscale_min_replicas") or given.get("autoscale_max_replicas")):
         raise WebserviceException("autoscale_min_replicas and autoscale_max_replicas need autoscale_enabled. Give it.")
-    return Scaling(autoscale=bool(grows) if grows is not None else None, **found)
+    return Scaling(autoscale=bool(grows) if grows is not None else None, init_timeout_s=init_timeout_of(given), **found)
+
+
+def init_timeout_of(given: dict[str, Any]) -> int | None:
+    """How long a probe of Azure's let a container start before it was ended."""
+    for name in (_DELAY, *_PROBES):
+        value = given.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+            raise WebserviceException(f"{name} is {value!r}; it must be a number of at least 0.")
+    if given.get(_DELAY) is None and all(given.get(name) is None for name in _PROBES):
+        return None
+    delay = given[_DELAY] if given.get(_DELAY) is not None else _AZURE_DELAY_S
+    period, failures = (given[name] if given.get(name) is not None else usual for name, usual in _PROBES.items())
+    return math.ceil(delay + period * failures)
 
 
 def share_of(given: dict[str, Any]) -> Share:

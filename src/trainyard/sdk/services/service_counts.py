@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from trainyard.sdk.errors import WebserviceException
-from trainyard.sdk.services import scoring
 
 _LINE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>[^}]*)\})? (?P<value>[-+.\deE]+|NaN|[+-]Inf)$", re.M)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -26,7 +25,7 @@ def requests_by_status(service: Any) -> dict[str, int]:
     if not service._record.url:
         return {}
     try:
-        answer = scoring.get(f"{service._record.url}/metrics", headers=service._authorization())
+        answer = service._get("metrics")
     except WebserviceException:
         return {}
     counts: dict[str, int] = {}

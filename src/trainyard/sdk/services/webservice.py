@@ -21,16 +21,11 @@ from trainyard.sdk.errors import AzureMLException, WebserviceException, code_of
 from trainyard.sdk.models.model_labels import wanted_labels
 from trainyard.sdk.services import scoring
 from trainyard.sdk.services.deploy import as_users
+from trainyard.sdk.services.service_kinds import class_of, image_name_of, kind_of, model_ids
 
 if TYPE_CHECKING:
     from trainyard.sdk.workspace import Workspace
 
-_CLASSES = {
-    ServiceKind.ACI: "trainyard.sdk.services.aci_webservice:AciWebservice",
-    ServiceKind.AKS: "trainyard.sdk.services.aks_webservice:AksWebservice",
-    ServiceKind.ENDPOINT: "trainyard.sdk.services.aks_endpoint:AksEndpoint",
-    ServiceKind.LOCAL: "trainyard.sdk.services.local_webservice:LocalWebservice",
-}
 _DOT_S = 2.0  # how long one look waits; each prints a dot
 _UNKNOWN = "webservice.unknown"
 
@@ -54,7 +49,7 @@ class Webservice:
         record: ServiceRecord | None = kwargs.get("_record")
         if record is None:
             record = workspace._clients.services.get(name)
-        kind = _class_of(record.kind)
+        kind = class_of(record.kind)
         if not issubclass(kind, cls):
             raise WebserviceException(
                 f"The service {name} is of the kind {record.kind}, not a {cls.__name__}. Use Webservice(workspace, "
@@ -206,12 +201,20 @@ class Webservice:
             raise WebserviceException(
                 f"The service {self.name} is {self.state} and has no address yet. Call wait_for_deployment() first."
             )
-        answer = scoring.post(self.scoring_uri, input, self._authorization())
+        answer = self._post(input)
         if answer.status == 401:
             self.update_deployment_state()
             self._credential = None
-            answer = scoring.post(self.scoring_uri, input, self._authorization())
+            answer = self._post(input)
         return answer.value()
+
+    def _post(self, data: Any, **headers: str) -> scoring.ScoringAnswer:
+        record = self._record
+        return scoring.post(self.scoring_uri, data, {**self._authorization(), **headers}, record.url, record.chain)
+
+    def _get(self, page: str, **headers: str) -> scoring.ScoringAnswer:
+        record, said = self._record, {**self._authorization(), **headers}
+        return scoring.get(f"{self._base(record)}/{page}", said, record.url, record.chain)
 
     def _authorization(self) -> dict[str, str]:
         if self._record.auth is Auth.NONE:
@@ -265,9 +268,7 @@ class Webservice:
             "authEnabled": self.auth_enabled,
             "tokenAuthEnabled": self.token_auth_enabled,
             "imageId": self.image_id,
-            "modelIds": [
-                f"{model.name}:{model.version}" for version in record.versions for model in version.spec.models
-            ],
+            "modelIds": model_ids(record),
             "createdTime": self.created_time.isoformat(),
             "updatedTime": self.updated_time.isoformat(),
             "createdBy": self.created_by,
@@ -312,8 +313,15 @@ class Webservice:
         self._details(record, settings)
 
     def _addresses(self, record: ServiceRecord) -> None:
-        self.scoring_uri = f"{record.url}/score" if record.url else None
-        self.swagger_uri = f"{record.url}/swagger.json" if record.url else None
+        base = self._base(record)
+        self.scoring_uri = f"{base}/score" if base else None
+        self.swagger_uri = f"{base}/swagger.json" if base else None
+
+    def _base(self, record: ServiceRecord) -> str | None:
+        """A certificate is for a name, so it is asked by that name."""
+        if record.url is None or record.cname is None:
+            return record.url
+        return f"https://{record.cname}:{record.url.rpartition(':')[2]}"
 
     def _details(self, record: ServiceRecord, settings: dict[str, Any]) -> None:
         """What a kind has beside that."""
@@ -345,7 +353,7 @@ class Webservice:
     ) -> list[Webservice]:
         """The services of the workspace; local ones are in LocalWebservice.list(workspace)."""
         query = ServiceQuery(
-            kind=_kind(compute_type),
+            kind=kind_of(compute_type),
             model_name=model_name,
             model_id=model_id,
             tags=wanted_labels(tags),
@@ -354,39 +362,12 @@ class Webservice:
         )
         found = workspace._clients.services.find(query)
         if image_name is not None:
-            found = [it for it in found if _image_name(it) == image_name]
+            found = [it for it in found if image_name_of(it) == image_name]
         if image_digest is not None:
             found = []
         if query.kind is not ServiceKind.LOCAL:
             found = [it for it in found if it.kind is not ServiceKind.LOCAL]
         return [Webservice._of(workspace, record) for record in found]
-
-
-def model_ids(record: ServiceRecord) -> list[str]:
-    return [f"{model.name}:{model.version}" for version in record.versions for model in version.spec.models]
-
-
-def _kind(compute_type: str | None) -> ServiceKind | None:
-    if compute_type is None:
-        return None
-    by_name = {kind.value.upper(): kind for kind in ServiceKind}
-    if str(compute_type).upper() not in by_name:
-        raise WebserviceException(f"{compute_type!r} is no kind of service. Use one of: {', '.join(ServiceKind)}.")
-    return by_name[str(compute_type).upper()]
-
-
-def _image_name(record: ServiceRecord) -> str | None:
-    settings = record.versions[-1].spec.settings if record.versions else {}
-    found = settings.get("image_id")
-    return str(found).partition(":")[0] if found else None
-
-
-def _class_of(kind: ServiceKind) -> type[Webservice]:
-    import importlib
-
-    module, _, name = _CLASSES[kind].partition(":")
-    found: type[Webservice] = getattr(importlib.import_module(module), name)
-    return found
 
 
 def _say(text: str) -> None:

@@ -123,12 +123,17 @@ def recognised(
 
 
 def check_scaling(scaling: Scaling) -> None:
-    whole = ("gpu_cores", "replicas", "min_replicas", "max_replicas", "concurrent_requests", "queue", "batch")
+    counts = ("replicas", "min_replicas", "max_replicas", "concurrent_requests", "batch", "refresh_s")
+    whole = ("gpu_cores", "queue", "init_timeout_s", "target_utilization", *counts)
     for name in ("cpu_cores", "memory_gb", "timeout_ms", *whole):
         value = getattr(scaling, name)
-        least = 0 if name in ("gpu_cores", "queue") else 1 if name in whole else 0.001
+        least = 0 if name in ("gpu_cores", "queue", "init_timeout_s") else 1 if name in whole else 0.001
         if value is not None and not (math.isfinite(value) and least <= value <= 10**9):
             raise ServiceRefused(f"{name} is {value}; give a number of at least {least:g}, or leave it out.")
+    if scaling.target_utilization is not None and scaling.target_utilization > 100:
+        raise ServiceRefused(
+            f"autoscale_target_utilization is {scaling.target_utilization} per cent; give a number from 1 to 100."
+        )
     if scaling.min_replicas and scaling.max_replicas and scaling.min_replicas > scaling.max_replicas:
         raise ServiceRefused(
             f"autoscale_min_replicas is {scaling.min_replicas} and autoscale_max_replicas {scaling.max_replicas}. Give "

@@ -131,6 +131,12 @@ def workers_of(scaling: Scaling, resources: Resources | None, kind: ServiceKind,
     return least, max(least, min(most, cores, _MOST_WORKERS))
 
 
+def init_timeout_s(scalings: Iterable[Scaling]) -> float:
+    """What probes would have allowed, where that is longer than ours: a short probe is no reason to give up on a busy
+    machine."""
+    return max([ServicePlan.init_timeout_s, *(float(it.init_timeout_s) for it in scalings if it.init_timeout_s)])
+
+
 def judge(revisions: Sequence[Revision], status: ServiceStatus | None, plan: int, *, alive: bool) -> Verdict:
     """`status` is what the front said last, `plan` the generation of the plan it should be about. A front that could
     not even listen has said so and is gone."""

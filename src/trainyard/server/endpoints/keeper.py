@@ -18,12 +18,10 @@ from sqlalchemy import Connection, Row, delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from trainyard.contract.codec import to_json
-from trainyard.contract.data import DEFAULT_DATASTORE
 from trainyard.contract.endpoints import OperationState, VersionSpec
 from trainyard.contract.errors import TrainyardError
-from trainyard.contract.serving import Auth, ServicePlan, ServiceState, ServiceStatus
+from trainyard.contract.serving import ServicePlan, ServiceState, ServiceStatus
 from trainyard.server.context import Context
-from trainyard.server.data import stores
 from trainyard.server.endpoints import layout
 from trainyard.server.endpoints.decide import (
     SECOND,
@@ -34,18 +32,15 @@ from trainyard.server.endpoints.decide import (
     judge,
     planned,
     same_plan,
-    scorers,
 )
 from trainyard.server.endpoints.fronts import Front
 from trainyard.server.endpoints.making import Made, make
+from trainyard.server.endpoints.plans import Plans
 from trainyard.server.endpoints.records import current, revision, service_by_id, spec_of, version_rows
-from trainyard.server.endpoints.service import digest_of, tokens_of
 from trainyard.server.endpoints.tables import service_tokens, service_versions, services
-from trainyard.server.secrets import Secrets
 
 log = logging.getLogger("trainyard.services")
 
-COLLECTED = "modeldata"  # below the datastore, as Azure called its container
 _QUICK_S = 0.03  # between two looks while something changes
 _STEADY_S = 1.0
 _NOTHING_S = 5.0
@@ -76,8 +71,7 @@ class Keeper(threading.Thread):
         self._known: dict[str, _Known] = {}
         self._making: dict[int, threading.Thread] = {}
         self._holds: dict[str, int] = {}  # fingerprint → descriptor
-        self._digests: dict[str, str] = {}  # encrypted key → digest of the key
-        self._secrets = Secrets.of_home(context.settings)
+        self._plans = Plans(context)
 
     def stop(self) -> None:
         """Fronts go on; so do builders, which are found again."""
@@ -203,7 +197,7 @@ class Keeper(threading.Thread):
             self._apply(row, judge(revisions, None, 0, alive=False), None)
             return
         on_disk = front.plan()
-        wanted = self._plan(row, revisions)
+        wanted = self._plans.of(row, planned(revisions))
         if on_disk is None or not same_plan(wanted, on_disk):
             wanted = replace(wanted, generation=on_disk.generation + 1 if on_disk is not None else 1)
             front.write_plan(wanted)
@@ -219,37 +213,6 @@ class Keeper(threading.Thread):
             status = None  # of one that is gone
         self._tell_again(front, known, status, wanted.generation)
         self._apply(row, judge(revisions, status, wanted.generation, alive=alive), status)
-
-    def _plan(self, row: Row[Any], revisions: list[Revision]) -> ServicePlan:
-        now = self._context.clock()
-        with self._context.db.read() as tx:
-            tokens = tokens_of(tx, row.service_id, now) if row.auth == Auth.TOKEN.value else {}
-            specs = {it.key: spec_of(it) for it in version_rows(tx, [row.service_id])}
-            collected = _collect_folder(tx, self._context, row.workspace_id) if row.collect else None
-        there = planned(revisions)
-        keys = (row.primary_key_secret, row.secondary_key_secret) if row.auth == Auth.KEY.value else ()
-        timeouts = [t for it in there if (t := specs[it.key].scaling.timeout_ms) is not None]
-        queues = [q for it in there if (q := specs[it.key].scaling.queue) is not None]
-        waits = [w for it in there if (w := specs[it.key].scaling.queue_wait_ms) is not None]
-        return ServicePlan(
-            name=row.name,
-            generation=0,
-            host=self._context.settings.services_host,
-            port=row.port,  # 0: the front takes that of its last time, or a free one
-            auth=Auth(row.auth),
-            key_digests=tuple(self._digest(key) for key in keys),
-            token_digests=tokens,
-            scorers=scorers(revisions),
-            scoring_timeout_ms=max(timeouts, default=ServicePlan.scoring_timeout_ms),
-            queue=max(queues, default=ServicePlan.queue),
-            queue_wait_ms=max(waits, default=ServicePlan.queue_wait_ms),
-            collect=collected,
-        )
-
-    def _digest(self, encrypted: str) -> str:
-        if encrypted not in self._digests:
-            self._digests[encrypted] = digest_of(self._secrets.decrypt(encrypted))
-        return self._digests[encrypted]
 
     def _start(self, row: Row[Any], revisions: list[Revision], front: Front, known: _Known) -> bool:
         now = time.monotonic()
@@ -325,7 +288,8 @@ class Keeper(threading.Thread):
 
     def _overdue(self, revisions: list[Revision], versions: list[Row[Any]], front: Front) -> None:
         """A front that never says how a trial went."""
-        limit = ServicePlan.init_timeout_s + _TRIAL_GRACE_S
+        plan = front.plan()
+        limit = (plan or ServicePlan).init_timeout_s + _TRIAL_GRACE_S
         since = {version.key: version.modified_ns for version in versions}
         for it in planned(revisions):
             if it.step is Step.TRIAL and self._context.clock() - since[it.key] > limit * SECOND:
@@ -358,14 +322,6 @@ class Keeper(threading.Thread):
             if known is not None:
                 known.ending = False
             self._context.wake_services.set()
-
-
-def _collect_folder(tx: Connection, context: Context, workspace_id: str) -> str | None:
-    """In the workspace's own datastore, so that a dataset can be made of what was collected. One that is elsewhere
-    cannot be written to by a scoring process: then it is the built-in one."""
-    default = stores.default(tx, context, workspace_id)
-    store = default if default.path else stores.get(tx, context, workspace_id, DEFAULT_DATASTORE)
-    return os.path.join(store.path, COLLECTED) if store.path else None
 
 
 def _just_refused(status: ServiceStatus | None, plan: int, revisions: list[Revision]) -> bool:

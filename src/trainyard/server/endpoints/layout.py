@@ -114,6 +114,8 @@ def scorer_of(
         variables=variables,
         workers=least,
         most_workers=most,
+        target=(scaling.target_utilization or 70) / 100,
+        refresh_s=scaling.refresh_s or 1,
         threads=max(1, scaling.concurrent_requests or 1),
         batch=max(1, scaling.batch or (_BATCH if spec.code is None else 1)),
         batch_wait_ms=scaling.batch_wait_ms or 0.0,

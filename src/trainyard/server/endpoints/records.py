@@ -111,6 +111,8 @@ def _record(row: Row[Any], versions: list[Row[Any]], host: str | None) -> Servic
             replace(_version(version), traffic=share[name] if row.kind == ServiceKind.ENDPOINT.value else 100)
             for name, version in newest.items()
         ),
+        chain=row.chain,
+        cname=row.cname,
         warnings=tuple(dict.fromkeys([*row.warnings, *(w for version in newest.values() for w in version.warnings)])),
     )
 
@@ -136,7 +138,7 @@ def _version(row: Row[Any]) -> VersionRecord:
 
 def _reachable(url: str | None, advertised: str | None) -> str | None:
     """A front that listens on every address is reached at the one that this machine is known by."""
-    if url is None or not url.startswith(("http://0.0.0.0:", "http://[::]:")):
+    if url is None or urlsplit(url).hostname not in ("0.0.0.0", "::"):  # noqa: S104 - looked for, not listened at
         return url
     host = urlsplit(advertised).hostname if advertised and "://" in advertised else advertised
-    return f"http://{host or socket.gethostname()}:{url.rpartition(':')[2]}"
+    return f"{urlsplit(url).scheme}://{host or socket.gethostname()}:{url.rpartition(':')[2]}"

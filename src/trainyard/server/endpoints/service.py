@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from trainyard.contract.endpoints import (
+    Certificate,
     NewKey,
     NewService,
     OperationState,
@@ -26,7 +27,7 @@ from trainyard.contract.errors import ServiceRefused, WebserviceExists
 from trainyard.contract.names import new_id
 from trainyard.contract.serving import Auth, ServiceState
 from trainyard.server.context import Context
-from trainyard.server.endpoints import checks
+from trainyard.server.endpoints import certificates, checks
 from trainyard.server.endpoints.decide import SECOND, Step, check_shares
 from trainyard.server.endpoints.records import (
     current,
@@ -57,13 +58,15 @@ def create(context: Context, tx: Connection, workspace_id: str, principal: str, 
     """A new service; with `overwrite`, one of that name and kind gets the new version, without a failed request."""
     checks.check_new(tx, workspace_id, new)
     check_shares({new.version_name or PLAIN: new.share})
+    if new.certificate is not None:
+        certificates.check(new.certificate, context.clock())
     there = find_service(tx, workspace_id, new.name)
     if there is not None and there.request == new.request_id:
         return to_records(tx, [there])[0]
     if there is not None and not new.overwrite:
         raise WebserviceExists(new.name)
     spec = checks.checked_version(context, tx, workspace_id, new.version)
-    if there is not None and there.kind == new.kind.value and new.kind is not ServiceKind.ENDPOINT:
+    if there is not None and _may_go_on(there, new):
         return _overwritten(context, tx, principal, there, new, spec)
     if there is not None:
         remove(tx, there, context.clock())
@@ -94,6 +97,7 @@ def create(context: Context, tx: Connection, workspace_id: str, principal: str, 
         "deleting": False,
         "created_ns": now,
         "modified_ns": now,
+        **_certified(context, new.certificate),
     }
     made = tx.execute(insert(services).values(**row).returning(*services.c)).one()
     share = replace(new.share, is_default=True, is_control=True)  # the first of an endpoint is both
@@ -113,6 +117,12 @@ def change(
         checks.check_port_free(context, 0 if wish.port == row.port else wish.port)
     tags = row.tags if wish.tags is None else wish.tags
     kept = {key: value for key, value in tags.items() if key not in wish.remove_tags}
+    if wish.certificate is not None:
+        if row.chain is None:
+            raise ServiceRefused(
+                f"{name} was deployed to answer plain http. Deploy it again, with overwrite=True and ssl_enabled=True."
+            )
+        certificates.check(wish.certificate, context.clock())
     given = {
         "description": wish.description,
         "auth": wish.auth.value if wish.auth is not None else None,
@@ -127,6 +137,7 @@ def change(
         tags={**kept, **wish.add_tags},
         properties={**row.properties, **(wish.properties or {})},
         **{key: value for key, value in given.items() if value is not None},
+        **_certified(context, wish.certificate),
     )
     return get(context, tx, workspace_id, name)
 
@@ -243,6 +254,16 @@ def remove_all(tx: Connection, workspace_id: str, now_ns: int) -> None:
     tx.execute(delete(images).where(images.c.workspace_id == workspace_id))
 
 
+def _may_go_on(there: Row[Any], new: NewService) -> bool:
+    """Whether the front of the service that is there can serve the new one too, at the address that it has."""
+    same_scheme = (there.chain is None) == (new.certificate is None)
+    return there.kind == new.kind.value and new.kind is not ServiceKind.ENDPOINT and same_scheme
+
+
+def _certified(context: Context, given: Certificate | None) -> dict[str, Any]:
+    return certificates.columns(given, Secrets.of_home(context.settings)) if given is not None else {}
+
+
 def _overwritten(
     context: Context, tx: Connection, principal: str, row: Row[Any], new: NewService, spec: VersionSpec
 ) -> ServiceRecord:
@@ -264,6 +285,7 @@ def _overwritten(
         properties=dict(new.properties),
         port=new.port or row.port,
         error=None,
+        **_certified(context, new.certificate),
         **{_KEYS[which]: keeper.encrypt(key) for which, key in keys.items() if key is not None},
     )
     return get(context, tx, row.workspace_id, new.name)

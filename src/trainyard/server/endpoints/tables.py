@@ -21,6 +21,9 @@ services = Table(
     Column("auth", String, nullable=False),
     Column("primary_key_secret", String, nullable=False),  # encrypted
     Column("secondary_key_secret", String, nullable=False),
+    Column("chain", String),  # of the certificate that it answers https with, in PEM
+    Column("chain_key_secret", String),  # encrypted
+    Column("cname", String),
     Column("port", Integer, nullable=False),
     Column("url", String),
     Column("target", String),
