@@ -1,8 +1,9 @@
-"""What a workspace has of a kind, by name: a dict, and in 2018's form a call with filters that answers one."""
+"""What a workspace has of a kind: a dict by name; and in 2018's form a call with filters, whose answer is walked
+through one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class Inventory(dict[str, Any]):
-    def __init__(self, find: Callable[..., dict[str, Any]]) -> None:
-        super().__init__(find())
+    def __init__(self, find: Callable[..., Iterable[Any]]) -> None:
+        super().__init__((each.name, each) for each in find())
         self._find = find
 
-    def __call__(self, *filters: Any, **named: Any) -> dict[str, Any]:
-        return self._find(*filters, **named)
+    def __call__(self, *filters: Any, **named: Any) -> Found:
+        return Found(self._find(*filters, **named))
 
 
 class ByName(dict[str, Any]):
@@ -25,28 +26,29 @@ class ByName(dict[str, Any]):
         return list(self.values())
 
 
-class Versions(list[Any]):
-    """What the call with a name answered in 2018: that model's versions one by one, which other scripts of that year
-    took for a dict."""
+class Found(list[Any]):
+    """What a call answered in 2018: what was found, one by one. Other scripts of that year took it for a dict."""
 
     def items(self) -> list[tuple[str, Any]]:
-        return [(model.name, model) for model in self]
+        return [(each.name, each) for each in self]
 
     def keys(self) -> list[str]:
-        return [model.name for model in self]
+        return [each.name for each in self]
 
     def values(self) -> list[Any]:
         return list(self)
+
+    def __getitem__(self, place: Any) -> Any:
+        return dict(self.items())[place] if isinstance(place, str) else super().__getitem__(place)
 
 
 def models_of(workspace: Workspace) -> Inventory:
     from trainyard.sdk.models.model import Model
 
-    def find(name: str | None = None, tags: Any = None, id: str | None = None, **more: Any) -> Any:
+    def find(name: str | None = None, tags: Any = None, id: str | None = None, **more: Any) -> list[Model]:
         if name is not None:
-            return Versions(Model.list(workspace, name=name, tags=tags, **more))
-        one = [Model(workspace, id=id)] if id is not None else None
-        return {model.name: model for model in one or Model.list(workspace, tags=tags, latest=True, **more)}
+            return Model.list(workspace, name=name, tags=tags, **more)
+        return [Model(workspace, id=id)] if id is not None else Model.list(workspace, tags=tags, latest=True, **more)
 
     return Inventory(find)
 
@@ -54,9 +56,8 @@ def models_of(workspace: Workspace) -> Inventory:
 def images_of(workspace: Workspace) -> Inventory:
     from trainyard.sdk.services.image import Image
 
-    def find(*filters: Any, **named: Any) -> dict[str, Any]:
-        newest_last = reversed(Image.list(workspace, *filters, **named))
-        return {image.name: image for image in newest_last}
+    def find(*filters: Any, **named: Any) -> list[Image]:
+        return list(reversed(Image.list(workspace, *filters, **named)))  # of one name the newest counts
 
     return Inventory(find)
 
@@ -64,7 +65,7 @@ def images_of(workspace: Workspace) -> Inventory:
 def webservices_of(workspace: Workspace) -> Inventory:
     from trainyard.sdk.services.webservice import Webservice
 
-    def find(*filters: Any, **named: Any) -> dict[str, Any]:
-        return {service.name: service for service in Webservice.list(workspace, *filters, **named)}
+    def find(*filters: Any, **named: Any) -> list[Webservice]:
+        return Webservice.list(workspace, *filters, **named)
 
     return Inventory(find)

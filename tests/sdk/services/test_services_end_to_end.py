@@ -115,7 +115,9 @@ def test_a_folder_is_registered_listed_and_laid_out_again(workspace, here):
     assert [it.id for it in Model.list(workspace, tags=[["area", "digits"]])] == ["net:1"]
     assert Model.list(workspace, tags=["nothing"]) == []
     assert workspace.models["net"].id == "net:1"
-    assert list(workspace.models(tags=["area"])) == ["net"]
+    assert [model.id for model in workspace.models()] == ["net:1"]  # as in 2018, and below as others of that year
+    assert [(name, model.id) for name, model in workspace.models(tags=["area"]).items()] == [("net", "net:1")]
+    assert workspace.models()["net"].id == workspace.models(name="net")[0].id == "net:1"
     assert made.download("out") == os.path.join("out", "net")
     assert (here / "out" / "net" / "variables" / "data").read_bytes() == b"\x00\x01"
     with pytest.raises(WebserviceException, match="exists already"):
