@@ -284,6 +284,14 @@ def test_the_table_shows_those_that_run_and_then_the_best():
         "#3   Failed                   0               0.1",
     ]
     assert sweep_table.render(sweep, 20, most=1, now_ns=0)[-1] == "… and 3 more"
+    assert sweep_table.render(sweep, 45, most=2, now_ns=4_000_000_000) == [
+        "Running: 3 of 5 runs over (1 stopped early),",
+        "1 running, best loss 0.25 (#0)",
+        "run  status     best    time   lr",
+        "#2   Running            2.0 s  0.333333",
+        "#0   Completed  0.25 *  2.5 s  0.5",
+        "… and 2 more",
+    ]
 
 
 def _state(name):
