@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from trainyard.cli.sweep_words import parameter, policy
+from trainyard.cli.sweep_words import parameter, policy, space_of
 from trainyard.contract.errors import InvalidRequest
 
 
@@ -28,11 +28,18 @@ def test_a_parameter_as_it_is_written_in_a_shell(said, meant):
 
 
 @pytest.mark.parametrize(
-    "said", ["lr", "lr=", "=1", "lr=loguniform(-6", "lr=exec(1)", "lr=uniform(a=1)", "lr=uniform(x)"]
+    "said", ["lr", "lr=", "=1", "lr=loguniform(-6", "lr=exec(1)", "lr=uniform(a=1)", "lr=uniform(x)", "lr=1,2,"]
 )
 def test_what_does_not_read_is_refused(said):
     with pytest.raises(InvalidRequest, match="--param"):
         parameter(said)
+
+
+def test_a_parameter_that_is_given_twice_is_refused():
+    assert space_of(["lr=1,2", "n=3"]) == {"lr": ["choice", [[1, 2]]], "n": ["choice", [[3]]]}
+    for second in ("lr=3,4", "--lr=3,4"):
+        with pytest.raises(InvalidRequest, match="is given twice"):
+            space_of(["lr=1,2", second])
 
 
 def test_policies_as_they_are_written_in_a_shell():
@@ -64,15 +71,23 @@ def test_a_sweep_prints_the_command_that_runs_the_best_again(scratch, tmp_path):
         "import sys\nfrom azureml.core import Run\nprint(sys.argv)\n"
         "Run.get_context().log('loss', (float(sys.argv[sys.argv.index('--lr') + 1]) - 3) ** 2)\n"
     )
-    asked = ("job/train.py", "-p", "lr=1,2,3,4", "--sampling", "grid", "--minimize", "loss", "--", "--note", "a b")
+    asked = ("job/train.py", "-p", "lr=1,2,3,4", "--sampling", "grid", "--minimize", "loss", "--env-var", "A=b")
+    asked += ("--", "--note", "a b")
     done = trainyard(scratch, tmp_path, "sweep", *asked)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "trainyard run job/train.py -- --note 'a b' --lr 3\n"
+    assert done.stdout == "trainyard run job/train.py --env-var A=b -- --note 'a b' --lr 3\n"
     assert "#2    Completed  loss 0   best so far" in done.stderr
     assert "4 of 4 runs over" in done.stderr
     [sweep] = json.loads(trainyard(scratch, tmp_path, "runs", "list", "--json").stdout)
     again = trainyard(scratch, tmp_path, "sweep", sweep["run_id"])
     assert again.stdout == "trainyard run train.py -- --note 'a b' --lr 3\n"
+    told = trainyard(scratch, tmp_path, "sweep", sweep["run_id"], "--json")
+    said = json.loads(told.stdout)
+    assert [said["run_id"], said["status"], said["metric"]] == [sweep["run_id"], "Completed", "loss"]
+    assert len(said["runs"]) == 4
+    best = {"parameters": {"lr": 3}, "best": 0.0, "last": 0.0, "reports": 1, "stopped": None, "status": "Completed"}
+    assert said["best"] == {"run_id": f"{sweep['run_id']}_2", **best}
+    assert said["command"] == again.stdout.strip()
     log = trainyard(scratch, tmp_path, "runs", "logs", "latest").stdout
     assert log.count("started") == 4
 
@@ -90,6 +105,8 @@ def test_a_sweep_prints_the_command_that_runs_the_best_again(scratch, tmp_path):
         (("-p", "lr=1,2"), "Give --minimize METRIC or --maximize METRIC"),
         (("--minimize", "loss"), "Nothing to search"),
         (("-p", "lr=1,2", "--minimize", "loss", "--stop", "bandit(foo=1)"), "unexpected keyword argument 'foo'"),
+        (("-p", "lr=1,2", "--minimize", "loss", "--stop", "hyperband"), "Write it as hyperband(max_intervals=81)."),
+        (("-p", "lr=1,2", "--minimize", "loss", "--stop", "bandit"), "Write it as bandit(slack_factor=0.1)."),
     ):
         refused = trainyard(scratch, tmp_path, "sweep", "job/train.py", *asked)
         assert refused.returncode == 1

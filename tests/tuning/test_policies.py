@@ -86,6 +86,15 @@ def test_hyperband_deals_runs_to_brackets():
     assert stopped(policy, history(*values)) == [0, 1, 2, 3, 4, 5]  # only the eager bracket looks at interval 1
 
 
+def test_hyperband_lets_a_run_that_is_through_save_what_it_has_learned():
+    """At its last interval there is nothing left to be saved by ending it."""
+    policy = Hyperband(9, 3)
+    through = [[0.1 * (at + 1)] * 9 for at in range(17)]
+    assert stopped(policy, history(*through)) == []
+    before = [[0.1 * (at + 1)] * 8 for at in range(17)]
+    assert stopped(policy, history(*before)) == [*range(6), *range(9, 12)]
+
+
 def test_policies_are_made_of_their_properties():
     assert make_policy(Policy.BANDIT, {"slack_factor": 0.1, "delay_evaluation": 5}) == Bandit(1, 5, 0.1, None)
     assert make_policy(Policy.TRUNCATION, {"truncation_percentage": 10, "evaluation_interval": 2}) == Truncation(

@@ -1,7 +1,11 @@
+import random
 import statistics
+
+import pytest
 
 from trainyard.contract.sweeps import Goal, Sampling
 from trainyard.tuning.history import History, Trial
+from trainyard.tuning.population import _shake
 from trainyard.tuning.samplers import make_sampler
 
 SPACE = {"x": ["uniform", [-5, 5]], "n": ["quniform", [1, 10, 1]], "c": ["choice", [["a", "b"]]]}
@@ -94,6 +98,16 @@ def test_tpe_lives_with_trials_that_failed_or_never_reported():
     assert parameters["n"] in range(1, 11)
 
 
+def test_tpe_knows_an_option_again_however_its_number_is_written():
+    """An earlier sweep had choice(16.0, 32.0) or the same option twice."""
+    space = {"batch": ["choice", [[16, 32, 32, 64]]]}
+    sampler = make_sampler(Sampling.BAYESIAN, space, {}, 0)
+    earlier = [Trial(at, {"batch": (16.0, 32.0, 64.0)[at % 3]}, True, (float(at % 3),)) for at in range(30)]
+    found = [sampler.propose(at, History(Goal.MINIMIZE, [], earlier)).parameters["batch"] for at in range(8)]
+    assert found.count(16) > 4
+    assert {type(each) for each in found} == {int}
+
+
 def population(*scores, size=5):
     """One generation, all over, with these scores."""
     space = {"lr": ["loguniform", [-6, -1]], "k": ["choice", [[1, 2, 3]]]}
@@ -116,6 +130,30 @@ def test_members_of_a_population_go_on_from_themselves_and_the_worst_from_the_be
     assert worst.parameters["k"] in (1, 2, 3)
     middle = sampler.propose(8, history)
     assert (middle.parameters, middle.outputs_from) == (trials[3].parameters, 3)
+
+
+def test_a_population_goes_by_the_values_that_its_members_ended_with():
+    """A member that was once the best and has diverged since has a bad checkpoint."""
+    sampler, trials = population(0.5, 0.9, 0.1, 0.4, 0.3)
+    trials[2] = Trial(2, trials[2].parameters, True, (0.99, 0.1))
+    assert sampler.propose(6, History(Goal.MAXIMIZE, trials)).outputs_from == 1
+    assert sampler.propose(7, History(Goal.MAXIMIZE, trials)).outputs_from == 1
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "may_be"),
+    [
+        (["randint", [4]], 1, {0, 2}),
+        (["randint", [4]], 3, {2, 3}),
+        (["quniform", [1, 9, 2]], 4, {2, 6}),
+        (["qlognormal", [0, 1, 1]], 0, {0, 1}),
+        (["uniform", [0.0, 1.0]], 0.5, {0.4, 0.6}),
+        (["choice", [["a", "b", "c"]]], "b", {"a", "c"}),
+    ],
+)
+def test_a_shaken_value_is_another_one_within_its_range(monkeypatch, expression, value, may_be):
+    monkeypatch.setattr("trainyard.tuning.population._AGAIN", 0.0)
+    assert {_shake(expression, value, random.Random(seed)) for seed in range(20)} == may_be
 
 
 def test_a_generation_waits_for_the_one_before_it():

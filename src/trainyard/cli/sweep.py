@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
-from trainyard.cli.output import WorkspaceOption, coloured, console, errors, say
+from trainyard.cli.output import JsonFlag, WorkspaceOption, coloured, console, errors, say, show_json
 from trainyard.cli.place import Place, open_place
 from trainyard.cli.run import named_for, pair, split_script
-from trainyard.cli.sweep_words import parameter, policy
+from trainyard.cli.sweep_words import policy, policy_hint, space_of
 from trainyard.contract.errors import InvalidRequest, NotFound
 from trainyard.contract.runs import HYPERDRIVE, LOCAL_TARGET, RunChange, RunRecord
 from trainyard.contract.states import RunState
-from trainyard.contract.sweeps import SWEEP_LOG, SweepRecord
+from trainyard.contract.sweeps import MAX_DURATION_MINUTES, MAX_TOTAL_RUNS, SWEEP_LOG, SweepChild, SweepRecord
 
 if TYPE_CHECKING:
     from trainyard.sdk.hyperdrive.run import HyperDriveRun
@@ -40,14 +41,24 @@ def sweep(
     ] = (),
     minimize: Annotated[str | None, Parameter(help="The metric to make small, as the script logs it.")] = None,
     maximize: Annotated[str | None, Parameter(help="The metric to make large.")] = None,
-    max_runs: Annotated[int, Parameter(help="How many runs there are to be.")] = 20,
-    at_once: Annotated[int | None, Parameter(help="How many at once; without it, all there is room for.")] = None,
-    sampling: Annotated[Sampling, Parameter(help="How the values are chosen.")] = "random",
-    seed: Annotated[int | None, Parameter(help="The same seed tries the same values.")] = None,
-    stop: Annotated[
-        str | None, Parameter(help="Ends hopeless runs early: median, bandit(slack_factor=0.1), truncation(20), asha.")
+    max_runs: Annotated[
+        int, Parameter(help="How many runs there are to be.", validator=Number(gte=1, lte=MAX_TOTAL_RUNS))
+    ] = 20,
+    at_once: Annotated[
+        int | None, Parameter(help="How many at once; without it, all there is room for.", validator=Number(gte=1))
     ] = None,
-    minutes: Annotated[int, Parameter(help="What still runs after this time is ended.")] = 10_080,
+    sampling: Annotated[Sampling, Parameter(help="How the values are chosen.")] = "random",
+    seed: Annotated[int | None, Parameter(help="The same seed tries the same values.", validator=Number(gte=0))] = None,
+    stop: Annotated[
+        str | None,
+        Parameter(
+            help="Ends hopeless runs early: median, bandit(slack_factor=0.1), truncation(20), asha, hyperband(81)."
+        ),
+    ] = None,
+    minutes: Annotated[
+        int,
+        Parameter(help="What still runs after this time is ended.", validator=Number(gte=1, lte=MAX_DURATION_MINUTES)),
+    ] = 10_080,
     experiment: Annotated[
         str | None, Parameter(name=["--experiment", "-e"], help="The experiment; without it, named for the script.")
     ] = None,
@@ -60,11 +71,13 @@ def sweep(
     source: Annotated[str | None, Parameter(help="The folder that travels, when it is not the script's own.")] = None,
     detach: Annotated[bool, Parameter(name=["--detach", "-d"], negative="", help="Do not wait for it.")] = False,
     workspace: WorkspaceOption = None,
+    json: JsonFlag = False,
 ) -> int:
     """Search for the parameters with which a script's metric is best.
 
     The script logs the metric with run.log(name, value) and gets each sample as --NAME VALUE. At the end, the command
-    that runs the best one again is printed. Ctrl-C leaves the sweep alone.
+    that runs the best one again is printed; with --json, all runs with their samples and values. Ctrl-C leaves the
+    sweep alone.
 
     Try:
 
@@ -74,24 +87,21 @@ def sweep(
     """
     if not os.path.exists(script) and script.startswith("HD_"):
         place = open_place(workspace)
-        return _watch(_found(place, script), place, script)
+        return _watch(_found(place, script), place, None, json)
     folder, relative = split_script(script, source)
-    goal = _goal(minimize, maximize)
-    space = dict(parameter(text) for text in param)
-    if not space:
-        raise InvalidRequest("Nothing to search. Give --param NAME=EXPRESSION, such as --param 'lr=loguniform(-6,-1)'.")
-    variables = dict(pair(text) for text in env_var)
+    goal, space = _goal(minimize, maximize), space_of(param)
+    what = _What(folder, relative, arguments, experiment or named_for(script), target, dict(map(pair, env_var)))
     place = open_place(workspace, make=True)
-    how = _How(space, goal, max_runs, at_once, sampling, seed, stop, minutes)
-    what = _What(folder, relative, arguments, experiment or named_for(script), target, variables)
-    made = _submit(place, what, how)
+    made = _submit(place, what, _How(space, goal, max_runs, at_once, sampling, seed, stop, minutes))
     if name is not None:
         place.runs.change(made.id, RunChange(display_name=name))
     if detach:
-        console().print(made.id, markup=False)
+        show_json({"run_id": made.id}) if json else console().print(made.id, markup=False)
         say(f"It runs. `trainyard sweep {made.id}` shows how far it is.")
         return 0
-    return _watch(made, place, script)
+    given = [("--source", source), ("--experiment", experiment), *(("--env-var", each) for each in env_var)]
+    again = [script, *(part for name, value in given if value is not None for part in (name, value))]
+    return _watch(made, place, again, json)
 
 
 @dataclass(frozen=True)
@@ -167,13 +177,17 @@ def _sampling(how: _How) -> Any:
 def _policy(text: str | None) -> Any:
     if text is None:
         return None
+    from trainyard.sdk.errors import UserErrorException
     from trainyard.sdk.hyperdrive import policy as policies
 
     name, given, named = policy(text)
     try:
         return getattr(policies, name)(*given, **named)
     except TypeError as error:
-        raise InvalidRequest(f"--stop {text!r}: {str(error).partition(') ')[2] or error}.") from error
+        said = str(error).partition(") ")[2] or error
+        raise InvalidRequest(f"--stop {text!r}: {said}. {policy_hint(name)}") from error
+    except UserErrorException as error:
+        raise InvalidRequest(f"--stop {text!r}: {error.message} {policy_hint(name)}") from error
 
 
 def _found(place: Place, run_id: str) -> HyperDriveRun:
@@ -186,7 +200,8 @@ def _found(place: Place, run_id: str) -> HyperDriveRun:
     return run  # type: ignore[no-any-return]
 
 
-def _watch(run: HyperDriveRun, place: Place, script: str) -> int:
+def _watch(run: HyperDriveRun, place: Place, again: list[str] | None, json: bool) -> int:
+    """`again`: the script, and the options it was started with, for the command that runs the best one again."""
     from trainyard.sdk.hyperdrive import sweep_table
     from trainyard.sdk.runs import run_stream
 
@@ -202,28 +217,58 @@ def _watch(run: HyperDriveRun, place: Place, script: str) -> int:
         say(f"The sweep goes on. `trainyard sweep {run.id}` comes back to it,", "yellow")
         say(f"`trainyard runs cancel {run.id}` ends it and its runs.", "yellow")
         raise
-    return _tell_end(ended, run._sweep(), script)
+    found = run._sweep()
+    best = sweep_table.best_of(found)
+    command = None if best is None else _again(found, best, again or [found.spec.run.script or "SCRIPT"])
+    _tell_end(ended, found, best)
+    if json:
+        show_json(_said(ended, found, best, command))
+    elif command is not None:
+        console().print(command, markup=False, soft_wrap=True)
+    return 0 if best is not None and ended.state is RunState.COMPLETED else 1
 
 
-def _tell_end(ended: RunRecord, found: SweepRecord, script: str) -> int:
-    from trainyard.sdk.hyperdrive.sweep_table import best_of
-
+def _tell_end(ended: RunRecord, found: SweepRecord, best: SweepChild | None) -> None:
     errors().print(coloured(ended.state), end="")
     errors().print(f"  {ended.error.message if ended.error else ended.reason}", markup=False, soft_wrap=True)
-    best = best_of(found)
+    metric = found.spec.metric
     if best is None:
-        say(f"No run has logged {found.spec.metric!r}, so there is no best one.", "yellow")
-        return 1
-    say(f"The best run is {best.run_id}, with {found.spec.metric} {best.best:.6g}. To run it again:")
-    console().print(_again(found, best.parameters, script), markup=False, soft_wrap=True)
-    return 0 if ended.state is RunState.COMPLETED else 1
+        say(f"No run has logged {metric!r}, so there is no best one.", "yellow")
+    else:
+        say(f"The best run is {best.run_id}, with {metric} {best.best:.6g}. To run it again:")
 
 
-def _again(found: SweepRecord, parameters: dict[str, Any], script: str) -> str:
+def _again(found: SweepRecord, best: SweepChild, script: list[str]) -> str:
     from trainyard.contract.sweeps import as_argument, option
 
     run = found.spec.run
-    path = script if os.path.exists(script) else run.script or script
-    pairs = [part for name, value in parameters.items() for part in (option(name), as_argument(value))]
+    pairs = [part for name, value in best.parameters.items() for part in (option(name), as_argument(value))]
     target = [] if run.target == LOCAL_TARGET else ["--target", run.target]
-    return shlex.join(["trainyard", "run", path, *target, "--", *run.arguments, *pairs])
+    return shlex.join(["trainyard", "run", *script, *target, "--", *run.arguments, *pairs])
+
+
+def _said(ended: RunRecord, found: SweepRecord, best: SweepChild | None, command: str | None) -> dict[str, Any]:
+    runs = [
+        {
+            "run_id": child.run_id,
+            "status": child.state,
+            "stopped": child.stopped,
+            "parameters": child.parameters,
+            "best": child.best,
+            "last": child.last,
+            "reports": child.reports,
+        }
+        for child in found.children
+    ]
+    return {
+        "run_id": found.run_id,
+        "status": ended.state,
+        "reason": ended.error.message if ended.error else ended.reason,
+        "warnings": [*found.warnings],
+        "metric": found.spec.metric,
+        "goal": found.spec.goal,
+        "seed": found.seed,
+        "best": None if best is None else runs[found.children.index(best)],
+        "command": command,
+        "runs": runs,
+    }

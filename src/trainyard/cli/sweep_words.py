@@ -4,18 +4,33 @@ Nothing is evaluated: a name, and literals in parentheses."""
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 from trainyard.contract.errors import InvalidRequest
-from trainyard.contract.sweeps import CHOICE, NUMBERS
+from trainyard.contract.sweeps import CHOICE, NUMBERS, option
 
+# A policy's name here, its class, and how it is written.
 POLICIES = {
-    "bandit": "BanditPolicy",
-    "median": "MedianStoppingPolicy",
-    "truncation": "TruncationSelectionPolicy",
-    "asha": "AshaPolicy",
-    "hyperband": "HyperbandPolicy",
+    "bandit": ("BanditPolicy", "bandit(slack_factor=0.1)"),
+    "median": ("MedianStoppingPolicy", "median"),
+    "truncation": ("TruncationSelectionPolicy", "truncation(20)"),
+    "asha": ("AshaPolicy", "asha(min_intervals=1)"),
+    "hyperband": ("HyperbandPolicy", "hyperband(max_intervals=81)"),
 }
+
+
+def space_of(texts: Iterable[str]) -> dict[str, Any]:
+    """Each parameter once: of two of a name, one would be dropped without a word."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, expression = parameter(text)
+        if option(name) in map(option, found):
+            raise InvalidRequest(f"--param {name} is given twice. Write its values in one: {name}=1,2,3.")
+        found[name] = expression
+    if not found:
+        raise InvalidRequest("Nothing to search. Give --param NAME=EXPRESSION, such as --param 'lr=loguniform(-6,-1)'.")
+    return found
 
 
 def parameter(text: str) -> tuple[str, list[Any]]:
@@ -31,7 +46,10 @@ def parameter(text: str) -> tuple[str, list[Any]]:
             f"--param {text!r} does not read. Write it as lr=loguniform(-6,-1), in quotes for the shell."
         )
     if called is None:
-        return name.strip(), [CHOICE, [[_literal(each) for each in said.split(",")]]]
+        options = [_literal(each) for each in said.split(",")]
+        if "" in options:
+            raise InvalidRequest(f"--param {text!r} has an option with nothing in it. Leave the extra comma out.")
+        return name.strip(), [CHOICE, [options]]
     return name.strip(), _expression(called, text)
 
 
@@ -39,14 +57,19 @@ def policy(text: str) -> tuple[str, list[Any], dict[str, Any]]:
     """A policy's class, and what it is made with: `bandit(slack_factor=0.1)`, or just `median`."""
     called = _call(text if "(" in text else f"{text}()")
     if called is None or called.func.id.lower() not in POLICIES:  # type: ignore[attr-defined]
-        known = ", ".join(sorted(POLICIES))
-        raise InvalidRequest(f"--stop {text!r} is no policy. Use {known}, such as bandit(slack_factor=0.1).")
+        raise InvalidRequest(
+            f"--stop {text!r} is no policy. Use one of {', '.join(how for _, how in POLICIES.values())}."
+        )
     try:
         given = [ast.literal_eval(each) for each in called.args]
         named = {str(each.arg): ast.literal_eval(each.value) for each in called.keywords}
     except ValueError as error:
         raise InvalidRequest(f"--stop {text!r} has something in it that is no number or text.") from error
-    return POLICIES[called.func.id.lower()], given, named  # type: ignore[attr-defined]
+    return POLICIES[called.func.id.lower()][0], given, named  # type: ignore[attr-defined]
+
+
+def policy_hint(kind: str) -> str:
+    return next(f"Write it as {how}." for name, how in POLICIES.values() if name == kind)
 
 
 def _call(text: str) -> ast.Call | None:

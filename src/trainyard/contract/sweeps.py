@@ -35,6 +35,8 @@ NUMBERS = {
 CHOICE = "choice"
 _RANGES = frozenset({"uniform", "quniform", "loguniform", "qloguniform"})
 _BAYESIAN = frozenset({CHOICE, "uniform", "quniform"})
+_MOST_EXPONENT = 700  # exp() of more is no float
+_MOST_SIGMAS = 9  # nothing is ever drawn farther from the mean
 
 
 class Goal(StrEnum):
@@ -204,10 +206,10 @@ def check_expression(name: str, expression: Any) -> None:
         raise InvalidSweep(f"{kind} of parameter {name!r} needs a step q above 0, not {arguments[2]!r}.")
     if kind.endswith("normal") and arguments[1] <= 0:
         raise InvalidSweep(f"{kind} of parameter {name!r} needs a sigma above 0, not {arguments[1]!r}.")
-    if kind.startswith(("log", "qlog")) and max(arguments[:2]) > 700:
+    if kind.startswith(("log", "qlog")) and _highest(kind, arguments) > _MOST_EXPONENT:
         raise InvalidSweep(
-            f"{kind}({arguments[0]}, {arguments[1]}) of parameter {name!r} is exp() of those numbers, which overflows. "
-            "Give the logarithms of the bounds, such as loguniform(-6, -1)."
+            f"{kind}({arguments[0]}, {arguments[1]}) of parameter {name!r} is exp() of numbers so large that it "
+            "overflows. Give logarithms, such as loguniform(-6, -1) or lognormal(-3, 1)."
         )
 
 
@@ -269,6 +271,15 @@ def choices(expression: Sequence[Any]) -> list[Any]:
     return list(arguments)
 
 
+def flat_options(expression: Sequence[Any]) -> Iterator[Any]:
+    """The options of a choice, with those of the choices inside it."""
+    for each in choices(expression):
+        if is_expression(each) and each[0] == CHOICE:
+            yield from flat_options(each)
+        else:
+            yield each
+
+
 def _kinds(expression: Any) -> Iterator[str]:
     yield expression[0]
     if expression[0] == CHOICE:
@@ -277,17 +288,28 @@ def _kinds(expression: Any) -> Iterator[str]:
                 yield from _kinds(each)
 
 
+def _highest(kind: str, arguments: Sequence[Any]) -> float:
+    """The largest number that is drawn before it is rounded or exponentiated."""
+    first, second = arguments[:2]
+    return float(first + _MOST_SIGMAS * second if kind.endswith("normal") else second)
+
+
 def _check_bayesian(name: str, expression: Any, kinds: set[str]) -> None:
     if kinds - _BAYESIAN:
         raise InvalidSweep(
             f"Bayesian sampling takes choice, uniform and quniform, and {name!r} is {_named(kinds - _BAYESIAN)}. "
-            "Search another range of it, or use RandomParameterSampling."
+            "Use uniform for it (of its logarithm, where the script takes exp() of it), or RandomParameterSampling."
         )
     if expression[0] != CHOICE:
         return
-    options = choices(expression)
+    if kinds != {CHOICE}:
+        raise InvalidSweep(
+            f"Bayesian sampling takes no {_named(kinds - {CHOICE})} among the options of a choice, as {name!r} has it. "
+            "Search a range or a choice of values, or use RandomParameterSampling."
+        )
+    options = list(flat_options(expression))
     texts = sum(isinstance(each, str) for each in options)
-    plain = all(isinstance(each, str | int | float) or is_expression(each) for each in options)
+    plain = all(isinstance(each, str | int | float) for each in options)
     if not plain or 0 < texts < len(options):
         raise InvalidSweep(
             f"Bayesian sampling takes options that are all text or all numbers, and those of {name!r} are not. Write "

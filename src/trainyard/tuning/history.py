@@ -60,6 +60,10 @@ class History:
             return None
         return self.score((trial.highs if self.goal is Goal.MAXIMIZE else trial.lows)[at - 1])
 
+    def last(self, trial: Trial) -> float | None:
+        """The score it ended with; None when it logged no number."""
+        return self.score(trial.finite[-1]) if trial.finite else None
+
     def average(self, trial: Trial, reports: int) -> float | None:
         """The mean score among its first `reports`; None when none of them is a number."""
         at = min(reports, len(trial.values))

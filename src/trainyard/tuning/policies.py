@@ -93,10 +93,12 @@ class Truncation:
 @dataclass(frozen=True)
 class Asha:
     """Asynchronous successive halving: at intervals `first`, `first * factor`, `first * factor²` … a trial goes on
-    while it is among the best 1/factor of those that came as far."""
+    while it is among the best 1/factor of those that came as far. At its `longest`, where that is known, it is
+    through, and ending it would only keep it from saving what it has learned."""
 
     first: int = 1
     factor: int = 3
+    longest: int | None = None
 
     def stops(self, history: History) -> list[Stop]:
         found: list[Stop] = []
@@ -117,7 +119,7 @@ class Asha:
         rung = self.first
         while rung * self.factor <= reports:
             rung *= self.factor
-        return rung
+        return None if self.longest is not None and reports >= self.longest else rung
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Hyperband:
         found: list[Stop] = []
         for first in sorted(set(brackets)):
             mine = [trial for trial in history.trials if brackets[trial.index % len(brackets)] == first]
-            found += Asha(first, self.factor).stops(History(history.goal, mine))
+            found += Asha(first, self.factor, self.longest).stops(History(history.goal, mine))
         return found
 
     def brackets(self) -> list[int]:

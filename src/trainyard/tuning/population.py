@@ -1,5 +1,6 @@
 """Population-based training. Child i is member i % size of generation i // size. A member goes on from its own outputs;
-the worst of a generation go on from the outputs of one of the best, with its parameters shaken."""
+the worst of a generation go on from the outputs of one of the best, with its parameters shaken. Members are compared by
+the value they ended with: it is what their outputs are worth."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ import math
 import random
 from typing import Any
 
-from trainyard.contract.sweeps import CHOICE, is_expression
+from trainyard.contract.sweeps import CHOICE, flat_options, is_expression
 from trainyard.tuning.history import History, Proposal, Trial
 from trainyard.tuning.samplers import at_random, draw
-from trainyard.tuning.space import options_of, rounded, sample
+from trainyard.tuning.space import rounded, sample
 
 _SHARE = 0.2  # of a generation that is replaced, and that it is replaced from
 _AGAIN = 0.25  # how often a shaken parameter is drawn anew
@@ -34,7 +35,7 @@ class PopulationSampler:
         before = [trial for trial in history.trials if first <= trial.index < first + self._size]
         if len(before) < self._size or not all(trial.over for trial in before):
             return None
-        scored = {trial.index: score for trial in before if (score := history.best(trial)) is not None}
+        scored = {trial.index: score for trial in before if (score := history.last(trial)) is not None}
         if not scored:
             return self._fresh(index)
         order = sorted(scored, key=lambda at: (-scored[at], at))
@@ -59,28 +60,30 @@ def _trial(trials: list[Trial], index: int) -> Trial:
 
 
 def _shake(expression: Any, value: Any, drawn: random.Random) -> Any:
-    """Numbers a fifth up or down within their range, options one place on; now and then anew."""
+    """Numbers a fifth up or down within their range, by a step at least; options one place on; now and then anew."""
     kind, arguments = expression
     if drawn.random() < _AGAIN:
         return sample(expression, drawn.random())
     if kind == CHOICE:
-        options = options_of(expression)
+        options = list(flat_options(expression))
         if value not in options or any(is_expression(each) for each in options):
             return sample(expression, drawn.random())
         at = options.index(value) + drawn.choice((-1, 1))
         return options[min(max(at, 0), len(options) - 1)]
-    shaken = value * drawn.choice(_FACTORS)
+    factor = drawn.choice(_FACTORS)
+    step = 1 if kind == "randint" else arguments[2] if kind.startswith("q") else 0
+    change = value * (factor - 1)
+    if abs(change) < step:
+        change = step if factor > 1 else -step
     low, high = _range(kind, arguments)
-    shaken = min(max(shaken, low), high)
-    if kind == "randint":
-        return round(shaken)
-    return rounded(shaken, arguments[2]) if kind.startswith("q") else shaken
+    shaken = min(max(value + change, low), high)
+    return rounded(shaken, step) if step else shaken
 
 
 def _range(kind: str, arguments: Any) -> tuple[float, float]:
     if kind == "randint":
         return 0, arguments[0] - 1
     if kind.endswith("normal"):
-        return -math.inf, math.inf
+        return 0 if "log" in kind else -math.inf, math.inf
     low, high = arguments[:2]
     return (math.exp(low), math.exp(high)) if "log" in kind else (low, high)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from statistics import NormalDist
 from typing import Any
 
-from trainyard.contract.sweeps import CHOICE, choices, is_expression
+from trainyard.contract.sweeps import CHOICE, choices, flat_options, is_expression
 
 _STANDARD = NormalDist()
 _TINY = 2.0**-54
@@ -41,20 +41,12 @@ def rounded(value: float, q: Any) -> Any:
 
 def grid(space: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Every combination, the last parameter changing first."""
-    for values in itertools.product(*(options_of(expression) for expression in space.values())):
+    for values in itertools.product(*(flat_options(expression) for expression in space.values())):
         yield dict(zip(space, values, strict=True))
 
 
 def grid_size(space: dict[str, Any]) -> int:
-    return math.prod(len(options_of(expression)) for expression in space.values())
-
-
-def options_of(expression: Any) -> list[Any]:
-    """The options of a choice, with those of the choices inside it."""
-    found = []
-    for each in choices(expression):
-        found += options_of(each) if is_expression(each) and each[0] == CHOICE else [each]
-    return found
+    return math.prod(len([*flat_options(expression)]) for expression in space.values())
 
 
 def _normal(mu: float, sigma: float, u: float) -> float:

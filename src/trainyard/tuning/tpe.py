@@ -3,7 +3,6 @@ it is kept, and only what is new in the history is told to it."""
 
 from __future__ import annotations
 
-import json
 import warnings
 from typing import Any
 
@@ -11,10 +10,10 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 
-from trainyard.contract.sweeps import CHOICE
+from trainyard.contract.sweeps import CHOICE, flat_options
 from trainyard.tuning.history import History, Proposal, Trial
 from trainyard.tuning.samplers import at_random, draw
-from trainyard.tuning.space import options_of, rounded
+from trainyard.tuning.space import rounded
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -103,8 +102,8 @@ class _Dimension:
         self._options: list[Any] = []
         self.distribution: BaseDistribution
         if kind == CHOICE:
-            self._options = options_of(expression)
-            self.distribution = CategoricalDistribution([json.dumps(each) for each in self._options])
+            self._options = list(dict.fromkeys(flat_options(expression)))  # twice the same is one to learn about
+            self.distribution = CategoricalDistribution(range(len(self._options)))
         elif kind == "uniform":
             self.distribution = FloatDistribution(float(arguments[0]), float(arguments[1]))
         else:
@@ -113,12 +112,12 @@ class _Dimension:
 
     def value(self, told: Any) -> Any:
         if self._options:
-            return json.loads(told)
+            return self._options[told]
         return told if self._q is None else rounded(told * self._q, self._q)
 
     def told(self, value: Any) -> Any:
         if self._options:
-            return json.dumps(value)
+            return self._options.index(value)
         return value if self._q is None else round(value / self._q)
 
     def holds(self, value: Any) -> bool:

@@ -17,7 +17,16 @@ from trainyard.sdk.hyperdrive.errors import (
     HyperDriveNotImplementedException,
     HyperDriveScenarioNotSupportedException,
 )
-from trainyard.sdk.hyperdrive.expressions import choice, loguniform, normal, quniform, randint, uniform
+from trainyard.sdk.hyperdrive.expressions import (
+    choice,
+    lognormal,
+    loguniform,
+    normal,
+    qloguniform,
+    quniform,
+    randint,
+    uniform,
+)
 from trainyard.sdk.hyperdrive.policy import BanditPolicy, MedianStoppingPolicy, TruncationSelectionPolicy
 from trainyard.sdk.hyperdrive.run import HyperDriveRun
 from trainyard.sdk.hyperdrive.sampling import (
@@ -109,6 +118,11 @@ def test_what_the_sdk_refuses_is_refused(tmp_path):
     refused(lambda: GridParameterSampling({"lr": uniform(0, 1)}), "Grid sampling tries every combination")
     refused(lambda: BayesianParameterSampling({"lr": normal(0, 1)}), "takes choice, uniform and quniform")
     refused(lambda: BayesianParameterSampling({"c": choice("a", 1)}), "all text or all numbers")
+    inside = choice(uniform(0, 1), 5)
+    refused(lambda: BayesianParameterSampling({"c": inside}), "takes no uniform among the options of a choice")
+    refused(lambda: BayesianParameterSampling({"c": choice("a", choice("b", 1))}), "all text or all numbers")
+    refused(lambda: RandomParameterSampling({"lr": lognormal(0, 100)}), "overflows")
+    refused(lambda: RandomParameterSampling({"lr": qloguniform(0, 800, 1)}), "overflows")
     refused(lambda: BanditPolicy(), "exactly one")
     refused(lambda: BanditPolicy(slack_factor=0.1, slack_amount=1), "exactly one")
     refused(lambda: TruncationSelectionPolicy(100), "from 1 to 99")
@@ -270,6 +284,14 @@ def test_the_table_shows_those_that_run_and_then_the_best():
         "#3   Failed                   0               0.1",
     ]
     assert sweep_table.render(sweep, 20, most=1, now_ns=0)[-1] == "… and 3 more"
+    assert sweep_table.render(sweep, 45, most=2, now_ns=4_000_000_000) == [
+        "Running: 3 of 5 runs over (1 stopped early),",
+        "1 running, best loss 0.25 (#0)",
+        "run  status     best    time   lr",
+        "#2   Running            2.0 s  0.333333",
+        "#0   Completed  0.25 *  2.5 s  0.5",
+        "… and 2 more",
+    ]
 
 
 def _state(name):

@@ -294,25 +294,66 @@ def test_runs_below_it_are_lines_and_rows_that_are_sorted(run, page):
 
 @browser_needed
 def test_a_sweep_begins_with_its_best_run(workspace, page, tmp_path):
+    """Its best value counts, not its last: every run here is at its best before it ends."""
     (tmp_path / "train.py").write_text(
-        "import sys\nfrom azureml.core import Run\nRun.get_context().log('error', float(sys.argv[2]))\n"
+        "import sys\nfrom azureml.core import Run\nrate, run = float(sys.argv[2]), Run.get_context()\n"
+        "run.log('error', rate)\nrun.log('error', 2 - rate)\nrun.log_table('not a number', {'a': [1]})\n"
     )
     own = Environment("own")
     own.python.user_managed_dependencies = True
-    sampling = GridParameterSampling({"rate": choice(0.5, 0.1, 0.9)})
+    sampling = GridParameterSampling({"rate": choice(0.5, 0.1, 0.9), "units": choice(16, 64)})
     sweep = HyperDriveConfig(
         run_config=ScriptRunConfig(str(tmp_path), "train.py", environment=own),
         hyperparameter_sampling=sampling,
         primary_metric_name="error",
         primary_metric_goal=PrimaryMetricGoal.MINIMIZE,
-        max_total_runs=3,
+        max_total_runs=6,
     )
     run = Experiment(workspace, "sweep").submit(sweep)
     run.wait_for_completion()
     page.show(RunDetails(run).get_widget_data())
-    assert page.locator(".ty-parallel .ty-label").all_text_contents() == ["rate", "error"]
+    assert page.locator(".ty-parallel .ty-label").all_text_contents() == ["rate", "units", "error"]
+    marks = page.locator(".ty-parallel .ty-tick").all_text_contents()
+    assert marks[:6] == [
+        "0.1",
+        "0.5",
+        "0.9",
+        "16",
+        "64",
+        "smaller is better",
+    ]  # options are named, nothing between them
     assert page.text_content(".ty-runs .ty-sorted") == "error ↑"
-    assert page.locator(".ty-runs tbody td:nth-child(3)").all_text_contents() == ["0.1", "0.5", "0.9"]
+    assert page.locator(".ty-runs tbody td:nth-child(5)").all_text_contents() == ["0.1"] * 2 + ["0.5"] * 2 + ["0.9"] * 2
+    best = run.get_best_run_by_primary_metric().id
+    assert page.locator(".ty-thread.ty-best").get_attribute("data-run") == best
+    assert page.locator(".ty-leads td:first-child").get_attribute("title") == best
+    said = page.locator(".ty-found .ty-tile").all_text_contents()
+    assert said[:2] == ["runs over6 of 6", "best error0.1"]
+    assert said[3] == "rate0.1"
+
+
+@browser_needed
+def test_a_sweep_says_which_runs_were_stopped_and_shows_ranges_on_their_own_scale(page):
+    def row(number, rate, value, **more):
+        params = {"--lr": str(rate)}
+        known = {"id": f"HD_1_{number}", "name": None, "number": number, "status": "Completed", "over": True}
+        return (
+            known | {"started": 0, "ended": 1000, "params": params, "metrics": {"acc": value}, "stopped": None} | more
+        )
+
+    why = "at interval 1 its best is 0.2"
+    rows = [row(0, 0.03, 0.5), row(1, 0.1, 0.9), row(2, 0.3, 0.2, status="Canceled", stopped=why), row(3, 0.05, None)]
+    primary = {"name": "acc", "smaller": False, "space": ["lr"], "logarithmic": ["lr"], "total": 9, "best": "HD_1_1"}
+    children = {"rows": rows, "primary": primary, "params": ["--lr"], "metrics": ["acc"]}
+    page.show({"metrics": [], "system": [], "run": {}, "log": {}, "children": children})
+    assert page.locator(".ty-runs tbody td:nth-child(2)").all_text_contents() == [
+        *("Completed", "Completed", "Stopped", "Completed"),
+    ]
+    assert page.get_attribute(".ty-runs tbody tr:nth-child(3) td:nth-child(2)", "title") == why
+    assert page.locator(".ty-found .ty-tile").all_text_contents()[:2] == ["runs over4 of 9", "stopped early1"]
+    assert page.locator(".ty-parallel g:first-of-type .ty-tick").all_text_contents() == ["0.05", "0.1", "0.2"]
+    assert page.locator(".ty-thread").last.get_attribute("data-run") == "HD_1_1"  # the best is drawn over the others
+    assert page.evaluate("window.parts.logTicks(1e-6, 0.5)") == [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1]
 
 
 @browser_needed

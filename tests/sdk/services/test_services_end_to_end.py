@@ -115,8 +115,10 @@ def test_a_folder_is_registered_listed_and_laid_out_again(workspace, here):
     assert [it.id for it in Model.list(workspace, tags=[["area", "digits"]])] == ["net:1"]
     assert Model.list(workspace, tags=["nothing"]) == []
     assert workspace.models["net"].id == "net:1"
+    assert [model.id for model in workspace.models()] == ["net:1"]
     found = workspace.models(tags=["area"])  # a list to some notebooks of 2018, a dict to others
     assert [it.id for it in found] == [it.id for _, it in found.items()] == [found["net"].id] == ["net:1"]
+    assert workspace.models()["net"].id == workspace.models(name="net")[0].id == "net:1"
     assert "net" in found
     assert "nothing" not in found
     assert made.download("out") == os.path.join("out", "net")

@@ -74,6 +74,9 @@ class SweepYard:
     def run(self, run_id: str = "HD_1") -> Any:
         return self.call("GET", f"{self.url}/runs/{run_id}").json
 
+    def delete(self, *run_ids: str) -> Any:
+        return self.call("POST", f"{self.url}/runs/delete", {"run_ids": run_ids, "dry_run": False})
+
     def states(self, run_id: str = "HD_1") -> list[str]:
         return [child["state"] for child in self.sweep(run_id)["children"]]
 

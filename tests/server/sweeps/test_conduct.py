@@ -40,69 +40,6 @@ def test_a_sweep_starts_as_many_as_were_asked_for_and_ends(yard) -> None:
     assert yard.log().count("started") == 4
 
 
-def test_a_service_that_is_killed_at_any_moment_starts_none_too_many(yard) -> None:
-    yard.create(max_total_runs=5)
-    for index in range(5):
-        yard.restart()
-        yard.look()
-        yard.restart()
-        yard.look()
-        yard.ends(index, 0.1 * index)
-    yard.restart()
-    yard.look()
-    assert yard.states() == ["Completed"] * 5
-    assert yard.run()["state"] == "Completed"
-    assert yard.log().count("started") == 5
-    assert len(yard.log().splitlines()) == 12  # an opening, starts, ends, the end
-
-
-def test_a_decision_that_does_not_commit_leaves_nothing(yard, monkeypatch) -> None:
-    """Killed between a child's row and the sweep's: both are there, or neither."""
-    yard.create()
-    with monkeypatch.context() as patch:
-        patch.setattr(conduct, "_ADD", text("SELECT 1 FROM no_such_table"))
-        yard.look()
-    assert yard.call("GET", f"{yard.url}/runs/HD_1_0").status == 404
-    assert yard.sweep()["children"] == []
-    yard.look()
-    assert [child["run_id"] for child in yard.sweep()["children"]] == ["HD_1_0", "HD_1_1"]
-
-
-def test_a_log_line_that_was_committed_is_in_the_log_once_whenever_the_service_is_killed(yard, monkeypatch) -> None:
-    yard.create()
-    write, written = conduct.Conductor._write_log, []
-
-    def killed_at_the_second(self, *what) -> None:
-        written.append(what)
-        if len(written) == 1:
-            write(self, *what)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(conduct.Conductor, "_write_log", killed_at_the_second)
-        yard.look()
-    assert len(written) == 2
-    assert yard.log().count("started") == 0
-    yard.restart()
-    yard.look()
-    yard.restart()
-    yard.look()
-    assert yard.log().count("started") == 2
-
-
-def test_two_conductors_of_one_database_start_each_child_once(yard) -> None:
-    yard.create()
-    other = conduct.Conductor(yard.context)
-    yard.look()
-    other.look()
-    yard.ends(0, 0.1)
-    other.look()
-    yard.look()
-    yard.ends(1, 0.1)
-    yard.look()
-    other.look()
-    assert yard.states() == ["Completed", "Completed", "NotStarted", "NotStarted"]
-
-
 def test_cancel_takes_the_children_along_and_the_sweep_ends_after_them(yard) -> None:
     yard.create()
     yard.look()
@@ -298,47 +235,6 @@ def test_members_of_a_population_begin_with_the_outputs_of_the_member_before(yar
     assert "going on from #0" in yard.log()
 
 
-@pytest.fixture
-def earlier(yard) -> None:
-    """A sweep that is over."""
-    yard.create("HD_0", max_total_runs=2)
-    yard.look()
-    yard.ends(0, 0.7, sweep="HD_0")
-    yard.ends(1, 0.6, sweep="HD_0")
-    yard.look()
-
-
-def test_runs_that_are_gone_on_with_come_first(yard, earlier) -> None:
-    yard.create(resume_child_runs=["HD_0_1"])
-    yard.look()
-    first, second = yard.sweep()["children"]
-    assert first["parameters"] == yard.sweep("HD_0")["children"][1]["parameters"]
-    assert first["outputs_from"] == "HD_0_1"
-    assert yard.run("HD_1_0")["spec"]["arguments"][-2:] == ["--resume-from", "outputs"]
-    assert second["outputs_from"] is None
-
-
-def test_another_goal_or_metric_on_resume_is_refused(yard, earlier) -> None:
-    for changes, said in (
-        ({"goal": "MINIMIZE"}, "was to maximize 'acc'; this sweep is to minimize 'acc'"),
-        ({"metric": "loss"}, "was to maximize 'acc'; this sweep is to maximize 'loss'"),
-    ):
-        answer = yard.create(resume_from=["HD_0"], **changes)
-        assert (answer.status, answer.json["error"]["code"]) == (400, "request.sweep")
-        assert said in answer.json["error"]["message"]
-    assert yard.create(resume_from=["HD_0"]).status == 200
-
-
-def test_only_what_is_over_is_resumed(yard) -> None:
-    yard.create("HD_0")
-    yard.look()
-    answer = yard.create(resume_from=["HD_0"])
-    assert "which is Running. Resume from sweeps that are Completed or Canceled" in answer.json["error"]["message"]
-    answer = yard.create(resume_child_runs=["HD_0_0"])
-    assert "which is NotStarted. Wait for it, or cancel it" in answer.json["error"]["message"]
-    assert "no such sweep" in yard.create(resume_from=["HD_9"]).json["error"]["message"]
-
-
 def test_the_same_sweep_sent_twice_is_one(yard) -> None:
     first = yard.create()
     yard.look()
@@ -373,29 +269,6 @@ def test_a_run_that_is_no_sweep_is_not_shown_as_one(yard) -> None:
     yard.call("POST", f"{yard.url}/runs", {"experiment": "e", "run_id": "plain"})
     answer = yard.call("GET", f"{yard.url}/sweeps/plain")
     assert (answer.status, answer.json["error"]["code"]) == (404, "not_found")
-
-
-def test_bayesian_sampling_waits_for_room_and_learns_across_a_restart(yard) -> None:
-    shape = {"name": "cpu", "max_nodes": 2, "vm_size": "STANDARD_D1"}
-    yard.call("POST", f"{yard.url}/computes", shape)
-    yard.create(
-        sampling="BayesianOptimization",
-        sampling_properties={"seed": 5},
-        run={"script": "train.py", "target": "cpu"},
-        max_total_runs=25,
-        max_concurrent_runs=6,
-    )
-    yard.look()
-    for index in range(24):
-        if index == 15:
-            yard.restart()
-        children = yard.sweep()["children"]
-        assert len(children) == index + min(2, 25 - index)  # as many as there are nodes, none beforehand
-        yard.ends(index, -abs(children[index]["parameters"]["lr"] - 0.7))
-        yard.look()
-    tried = [child["parameters"]["lr"] for child in yard.sweep()["children"]]
-    late = [abs(lr - 0.7) for lr in tried[15:]]
-    assert sum(late) / len(late) < 0.15  # drawn at random they would be 0.29 away
 
 
 def test_what_was_drawn_is_among_the_parameters_that_are_searched(yard) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from trainyard.contract.runs import RunRecord
@@ -13,6 +14,7 @@ from trainyard.contract.sweeps import Goal, SweepChild, SweepRecord, as_argument
 from trainyard.sdk.errors import ServiceException
 
 _HEADINGS = ("run", "status", "best", "last", "reports", "time")
+_FIRST_TO_GO = ("last", "reports", "time")  # where the terminal is narrow: what was tried says more than these
 _EVERY_S = 1.0
 _WIDTH, _HEIGHT = 100, 40  # of a terminal that does not say
 _UP, _CLEAR = "\x1b[{}A\r", "\x1b[J"
@@ -26,9 +28,7 @@ def render(sweep: SweepRecord, width: int = 100, most: int | None = None, now_ns
     best = best_of(sweep)
     rows = [[*_HEADINGS, *sweep.spec.space]]
     rows += [[*_cells(child, child is best, now), *_values(sweep, child)] for child in shown]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = [_summary(sweep, best)]
-    lines += ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = textwrap.wrap(_summary(sweep, best), max(20, width)) + _columns(rows, width)
     if len(shown) < len(ranked):
         lines.append(f"… and {len(ranked) - len(shown)} more")
     return [_cut(line, width) for line in lines]
@@ -44,14 +44,12 @@ def follow(look: Callable[[], SweepRecord], parent: Callable[[], RunRecord], out
             time.sleep(_EVERY_S)
             continue
         size = os.get_terminal_size(out.fileno())
-        lines = render(sweep, size.columns or _WIDTH, (size.lines or _HEIGHT) - 4)
-        if drawn:
-            out.write(_UP.format(drawn) + _CLEAR)
-        for warning in record.warnings[told:]:
-            out.write(warning + "\n")
-        told = len(record.warnings)
-        out.write("\n".join(lines) + "\n")
+        lines = render(sweep, size.columns or _WIDTH, (size.lines or _HEIGHT) - 5)
+        over = [_UP.format(drawn) + _CLEAR] if drawn else []
+        # in one piece, so that nothing flickers
+        out.write("".join([*over, *(f"{text}\n" for text in (*record.warnings[told:], *lines))]))
         out.flush()
+        told = len(record.warnings)
         drawn = len(lines)
         if record.state in TERMINAL:
             return record
@@ -98,6 +96,14 @@ def _cells(child: SweepChild, leads: bool, now_ns: int) -> list[str]:
 def _values(sweep: SweepRecord, child: SweepChild) -> list[str]:
     values = (child.parameters.get(name, "") for name in sweep.spec.space)
     return [f"{value:.6g}" if isinstance(value, float) else as_argument(value) for value in values]
+
+
+def _columns(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    widths = {at: max(len(row[at]) for row in rows) + 2 for at in range(len(rows[0]))}
+    for name in _FIRST_TO_GO:
+        if sum(widths.values()) - 2 > width:
+            del widths[_HEADINGS.index(name)]
+    return ["".join(row[at].ljust(size) for at, size in widths.items()).rstrip() for row in rows]
 
 
 def _cut(line: str, width: int) -> str:

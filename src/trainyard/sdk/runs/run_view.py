@@ -15,7 +15,7 @@ from trainyard.contract.metrics import MetricSeries, MetricSummary
 from trainyard.contract.runs import HYPERDRIVE, RunFile, RunRecord
 from trainyard.contract.search import FoundRun, RunSearch
 from trainyard.contract.states import TERMINAL
-from trainyard.contract.sweeps import HYPERPARAMETERS
+from trainyard.contract.sweeps import HYPERPARAMETERS, Goal, SweepRecord
 from trainyard.sdk.runs.logged_charts import drawing
 from trainyard.sdk.runs.run_details import LOG_FOLDERS
 from trainyard.sdk.runs.run_stream import wanted_log
@@ -186,19 +186,36 @@ class RunView:
             if len(found) == MOST_CHILDREN:
                 break
         rows = [_child(each) for each in reversed(found)]
+        primary = None
+        if record.type == HYPERDRIVE:
+            primary = _of_sweep(rows, self.of.experiment.workspace._clients.sweeps.get(record.run_id))
         return {
             "rows": rows,
-            "primary": self._primary(record),
+            "primary": primary,
             "params": _varied(rows, "params"),
             "metrics": _names(rows),
         }
 
-    def _primary(self, record: RunRecord) -> dict[str, Any] | None:
-        """What a sweep looks for: it colours the lines and sorts the table."""
-        if record.type != HYPERDRIVE:
-            return None
-        spec = self.of.experiment.workspace._clients.sweeps.get(record.run_id).spec
-        return {"name": spec.metric, "smaller": spec.goal.value == "MINIMIZE", "space": list(spec.space)}
+
+def _of_sweep(rows: Sequence[dict[str, Any]], sweep: SweepRecord) -> dict[str, Any]:
+    """What a sweep looks for: it colours the lines and sorts the table. A run counts with its best value, not its
+    last."""
+    from trainyard.sdk.hyperdrive.sweep_table import best_of
+
+    spec, children = sweep.spec, {child.run_id: child for child in sweep.children}
+    for row in rows:
+        if (child := children.get(row["id"])) is not None:
+            row["metrics"][spec.metric] = child.best
+            row["stopped"] = child.stopped
+    best = best_of(sweep)
+    return {
+        "name": spec.metric,
+        "smaller": spec.goal is Goal.MINIMIZE,
+        "space": list(spec.space),
+        "logarithmic": [name for name, expression in spec.space.items() if "log" in expression[0]],
+        "total": sweep.total,
+        "best": best.run_id if best is not None else None,
+    }
 
 
 def line(series: MetricSeries) -> dict[str, Any]:

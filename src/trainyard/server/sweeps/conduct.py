@@ -111,7 +111,7 @@ class Conductor:
                 known = self._known[row.run_key] = Known.load(tx, row)
                 self._write_log(row.run_key, row.log_size, row.log_tail)
             elif len(known.trials) != row.started:
-                known.take_children(tx)
+                known.take_children(tx, row.started)
             parent = run_row_by_key(tx, row.run_key)
             over = known.look(tx)
             outcome = Outcome(Decision(), over)

@@ -15,7 +15,7 @@ from trainyard.contract.codec import from_json
 from trainyard.contract.runs import RunError
 from trainyard.contract.states import TERMINAL, RunState
 from trainyard.contract.sweeps import Policy as PolicyName
-from trainyard.contract.sweeps import SweepSpec
+from trainyard.contract.sweeps import Sampling, SweepSpec
 from trainyard.server.runs import conducted
 from trainyard.server.runs.conducted import Seen
 from trainyard.server.runs.records import run_row_by_key
@@ -65,7 +65,13 @@ class Known:
 
     @property
     def judges(self) -> bool:
+        """Whether what runs now may be ended for what it logs."""
         return self.spec.policy is not PolicyName.NONE
+
+    @property
+    def follows(self) -> bool:
+        """Whether every report counts, or only the best of a run that is over."""
+        return self.judges or self.spec.sampling is Sampling.POPULATION
 
     @property
     def history(self) -> History:
@@ -85,19 +91,27 @@ class Known:
             earlier=service.earlier_trials(tx, row.workspace_id, spec),
             resumed=service.resumed_children(tx, row.workspace_id, spec),
         )
-        known.take_children(tx)
+        known.take_children(tx, row.started)
         return known
 
-    def take_children(self, tx: Connection) -> None:
-        """Children that were made since the last look, or by an earlier service."""
+    def take_children(self, tx: Connection, started: int) -> None:
+        """Children that were made since the last look, or by an earlier service. One that was deleted leaves its place:
+        an index is never given twice."""
         rows = tx.execute(_CHILDREN, {"sweep_key": self.key, "first": len(self.trials)}).all()
         over = [row for row in rows if row.over]
         seen = conducted.states_of(tx, [row.run_key for row in over])
         for row in rows:
+            self._leave_out(row.number)
             self.add(row.number, row.run_key, row.run_id, row.parameters)
             if row.over:
-                values = service.values_of(tx, row.run_key, self.spec.metric) if self.judges else ()
+                values = service.values_of(tx, row.run_key, self.spec.metric) if self.follows else ()
                 self.close(row.number, seen[row.run_key], Measured(row.best, None, len(values)), values)
+        self._leave_out(started)
+
+    def _leave_out(self, until: int) -> None:
+        while len(self.trials) < until:
+            self.trials.append(Trial(len(self.trials), {}, over=True))
+            self.run_ids.append("")
 
     def add(self, index: int, run_key: int, run_id: str, parameters: dict[str, Any]) -> None:
         self.trials.append(Trial(index, parameters))
@@ -106,16 +120,19 @@ class Known:
 
     def look(self, tx: Connection) -> list[Child]:
         """Bring the open children to how they are now; answers those that are over."""
+        states = conducted.states_of(tx, [child.run_key for child in self.open.values()])
+        for child in [child for child in self.open.values() if child.run_key not in states]:
+            self.trials[child.index] = Trial(child.index, {}, over=True)  # it ended and was deleted since the last look
+            del self.open[child.index]
         keys = [child.run_key for child in self.open.values()]
-        states = conducted.states_of(tx, keys)
         over = [child for child in self.open.values() if states[child.run_key].state in TERMINAL]
         # values that nobody judges by are read once, at the end
-        wanted = keys if self.judges else [child.run_key for child in over]
+        wanted = keys if self.follows else [child.run_key for child in over]
         values = service.measured(tx, wanted, self.spec.metric, self.spec.goal)
         for child in self.open.values():
             child.seen = states[child.run_key]
             fresh = values.get(child.run_key, child.value)
-            if self.judges and fresh.reports != child.value.reports:
+            if self.follows and fresh.reports != child.value.reports:
                 reported = service.values_of(tx, child.run_key, self.spec.metric)
                 self.trials[child.index] = replace(self.trials[child.index], values=reported)
             child.value = fresh

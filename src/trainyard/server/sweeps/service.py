@@ -89,7 +89,9 @@ def get_sweep(tx: Connection, workspace_id: str, run_id: str) -> SweepRecord:
     row = run_row(tx, workspace_id, run_id)
     sweep = tx.execute(select(sweeps).where(sweeps.c.run_key == row.key)).first()
     if sweep is None:
-        raise NotFound(f"Run {run_id} is no sweep. `trainyard runs list --type hyperdrive` shows those you have.")
+        raise NotFound(
+            f"Run {run_id} is no sweep. `trainyard runs search \"type = 'hyperdrive'\"` lists those there are."
+        )
     spec = from_json(SweepSpec, sweep.spec)
     record = to_records(tx, [row], "")[0]
     return SweepRecord(
@@ -120,11 +122,13 @@ def measured(tx: Connection, run_keys: Iterable[int], metric: str, goal: Goal) -
 
 
 def earlier_trials(tx: Connection, workspace_id: str, spec: SweepSpec) -> list[Trial]:
-    """What the children of earlier sweeps tried, and their best values."""
+    """What the children of earlier sweeps tried, and their best values. What was deleted since is forgotten."""
     found: list[Trial] = []
     for run_id in spec.resume_from:
-        key = run_row(tx, workspace_id, run_id).key
-        rows = tx.execute(select(sweep_children).where(sweep_children.c.sweep_key == key)).all()
+        earlier = find_run_row(tx, workspace_id, run_id)
+        if earlier is None:
+            continue
+        rows = tx.execute(select(sweep_children).where(sweep_children.c.sweep_key == earlier.key)).all()
         values = measured(tx, [row.run_key for row in rows], spec.metric, spec.goal)
         for row in rows:
             best = values[row.run_key].best

@@ -149,16 +149,18 @@ function lastOf(series) {
 
 function valueOf(row, axis) {
   const raw = axis.part === "params" ? row.params[axis.name] : row.metrics[axis.name];
-  if (raw === undefined || raw === null) return null;
+  if (raw === undefined || raw === null || typeof raw === "object") return null;
   const number = typeof raw === "number" ? raw : raw.trim() === "" ? NaN : Number(raw);
   return Number.isNaN(number) ? String(raw) : number;
 }
 
 function axesOf(children) {
-  const wanted = children.primary && children.primary.space.length ? children.primary.space : children.params;
-  const named = (name) => children.params.find((p) => p === name || p.replace(/^-+/, "") === name.replace(/^-+/, "")) || name;
-  const metrics = children.primary ? [children.primary.name] : children.metrics.slice(0, 3);
-  return [...new Set(wanted.map(named))].slice(0, 8).map((name) => ({ name, part: "params" }))
+  const primary = children.primary, plain = (name) => name.replace(/^-+/, "");
+  const wanted = primary && primary.space.length ? primary.space : children.params;
+  const named = (name) => children.params.find((p) => p === name || plain(p) === plain(name)) || name;
+  const log = new Set(primary ? primary.logarithmic.map(named) : []);
+  const metrics = primary ? [primary.name] : children.metrics.slice(0, 3);
+  return [...new Set(wanted.map(named))].slice(0, 8).map((name) => ({ name, part: "params", log: log.has(name) }))
     .concat(metrics.map((name) => ({ name, part: "metrics" })))
     .filter((axis) => children.rows.some((row) => valueOf(row, axis) !== null));
 }
@@ -183,8 +185,18 @@ function colourer(children, axes) {
   };
 }
 
+// Round numbers on a logarithmic scale: 1, 2, 5, 10 …, or powers of ten alone where those are many.
+export function logTicks(low, high) {
+  const found = [], decades = Math.log10(high / low);
+  for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += Math.max(1, Math.round(decades / 5))) {
+    for (const n of decades > 3 ? [1] : [1, 2, 5]) found.push(Number((n * 10 ** e).toPrecision(1)));
+  }
+  const inside = found.filter((v) => v >= low && v <= high);
+  return inside.length > 1 ? inside : ticks(low, high, 4);
+}
+
 export function parallel(children, axes, colour) {
-  const width = 900, height = 260, top = 34, bottom = 22, side = 70;
+  const width = 900, height = 270, top = 44, bottom = 22, side = 70, primary = children.primary;
   const at = (n) => (axes.length > 1 ? side + (n * (width - 2 * side)) / (axes.length - 1) : width / 2);
   const scales = axes.map((axis) => {
     const values = children.rows.map((row) => valueOf(row, axis)).filter((v) => v !== null);
@@ -194,13 +206,20 @@ export function parallel(children, axes, colour) {
       const place = (v) => inside(names.length > 1 ? names.indexOf(String(v)) / (names.length - 1) : 0.5);
       return { place, marks: names.slice(0, 12).map((name) => [name.slice(0, 14), place(name)]) };
     }
-    const low = Math.min(...values), high = Math.max(...values), log = low > 0 && high / low >= 100;
+    const few = [...new Set(values)].sort((a, b) => a - b);
+    if (axis.part === "params" && few.length > 1 && few.length <= 8 && few.length * 2 <= values.length) {
+      const place = (v) => inside(few.indexOf(v) / (few.length - 1));  // options: each has its place and its name
+      return { place, marks: few.map((v) => [short(v), place(v)]) };
+    }
+    const low = Math.min(...values), high = Math.max(...values), log = low > 0 && (axis.log ? high > low : high / low >= 100);
     const of = log ? Math.log10 : (v) => v;
     const place = (v) => inside(high > low ? (of(v) - of(low)) / (of(high) - of(low)) : 0.5);
-    const marks = high > low ? (log ? ticks(of(low), of(high), 4).map((e) => 10 ** e) : ticks(low, high, 4)) : [low];
+    const marks = high > low ? (log ? logTicks(low, high) : ticks(low, high, 4)) : [low];
     return { place, marks: marks.map((v) => [short(v), place(v)]) };
   });
-  const lines = children.rows.map((row) => {
+  // worst first: the better is drawn over it
+  const order = primary ? [...children.rows].sort((a, b) => worth(primary, a) - worth(primary, b)) : children.rows;
+  const lines = order.map((row) => {
     let way = "", before = null;
     axes.forEach((axis, n) => {
       const value = valueOf(row, axis);
@@ -209,16 +228,45 @@ export function parallel(children, axes, colour) {
       way += before ? `C${before[0] + 50},${before[1]} ${x - 50},${y} ${x},${y}` : `M${x},${y}`;
       before = [x, y];
     });
-    return svg("path", { d: way, stroke: colour(row), class: "ty-thread", "data-run": row.id }, svg("title", {}, nameOf(row)));
+    return svg("path", { d: way, stroke: colour(row), class: isBest(children, row) ? "ty-thread ty-best" : "ty-thread", "data-run": row.id },
+      svg("title", {}, nameOf(row)));
   });
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "ty-parallel", role: "img", "aria-label": "runs, parameters and metrics" },
     lines, axes.map((axis, n) => svg("g", {},
       svg("line", { x1: at(n), x2: at(n), y1: top, y2: height - bottom, class: "ty-axis" }),
       svg("text", { x: at(n), y: 16, "text-anchor": "middle", class: axis.part === "metrics" ? "ty-label ty-strong" : "ty-label" }, axis.name.replace(/^-+/, "")),
+      primary && axis.part === "metrics" && svg("text", { x: at(n), y: 30, "text-anchor": "middle", class: "ty-tick" }, primary.smaller ? "smaller is better" : "larger is better"),
       scales[n].marks.map(([text, y]) => [
         svg("line", { x1: at(n) - 4, x2: at(n), y1: y, y2: y, class: "ty-axis" }),
         svg("text", { x: at(n) - 8, y: y + 3.5, "text-anchor": "end", class: "ty-tick" }, text),
       ]))));
+}
+
+function isBest(children, row) {
+  return Boolean(children.primary) && children.primary.best === row.id;
+}
+
+// Higher is better; without a value, worst.
+function worth(primary, row) {
+  const value = row.metrics[primary.name];
+  return typeof value !== "number" ? -Infinity : primary.smaller ? -value : value;
+}
+
+function stateOf(row) {
+  return row.stopped && row.status === "Canceled" ? "Stopped" : row.status;
+}
+
+// How far a sweep is, and what it has found: its best run, with its sample.
+function found(children, axes) {
+  const { name, total, best } = children.primary, rows = children.rows;
+  const leader = rows.find((row) => row.id === best), stopped = rows.filter((row) => row.stopped).length;
+  const facts = [["runs over", `${rows.filter((row) => row.over).length} of ${total}`], stopped && ["stopped early", stopped]];
+  if (leader) {
+    facts.push([`best ${name}`, short(leader.metrics[name])], ["by", nameOf(leader)]);
+    for (const axis of axes) if (axis.part === "params") facts.push([axis.name.replace(/^-+/, ""), short(valueOf(leader, axis))]);
+  }
+  return h("div", { class: "ty-tiles ty-found" }, facts.filter(Boolean).map(([what, value]) =>
+    h("div", { class: "ty-tile" }, h("span", {}, what), h("b", {}, value))));
 }
 
 function nameOf(row) {
@@ -230,7 +278,7 @@ function childrenPart(children, sort, resort) {
   const axes = axesOf(children), colour = colourer(children, axes);
   const columns = [
     { name: "run", of: (row) => row.number, show: nameOf, title: (row) => row.id },
-    { name: "status", of: (row) => row.status, show: (row) => h("span", { class: `ty-dotted ty-${KINDS[row.status] || "wait"}` }, row.status) },
+    { name: "status", of: stateOf, title: (row) => row.stopped, show: (row) => h("span", { class: `ty-dotted ty-${KINDS[row.status] || "wait"}` }, stateOf(row)) },
     ...axes.map((axis) => ({ name: axis.name.replace(/^-+/, ""), of: (row) => valueOf(row, axis), show: (row) => short(valueOf(row, axis)), strong: axis.part === "metrics" })),
     { name: "time", of: (row) => (row.started ? (row.ended || Date.now()) - row.started : null), show: (row) => (row.started ? span((row.ended || Date.now()) - row.started) : "") },
   ];
@@ -248,12 +296,12 @@ function childrenPart(children, sort, resort) {
     picture.classList.toggle("ty-dimmed", on);
     picture.querySelectorAll(".ty-thread").forEach((thread) => thread.classList.toggle("ty-lit", on && thread.dataset.run === id));
   };
-  return [picture, h("div", { class: "ty-scroll ty-tall" }, h("table", { class: "ty-runs" },
+  return [children.primary ? found(children, axes) : null, picture, h("div", { class: "ty-scroll ty-tall" }, h("table", { class: "ty-runs" },
     h("thead", {}, h("tr", {}, columns.map((column) => h("th", {
       onclick: () => resort({ by: column.name, down: column.name === by.name ? !down : false }),
       class: column.name === by.name ? "ty-sorted" : null,
     }, column.name, column.name === by.name ? (down ? " ↓" : " ↑") : "")))),
-    h("tbody", {}, rows.map((row) => h("tr", { onmouseenter: () => light(row.id, true), onmouseleave: () => light(row.id, false) },
+    h("tbody", {}, rows.map((row) => h("tr", { class: isBest(children, row) ? "ty-leads" : null, onmouseenter: () => light(row.id, true), onmouseleave: () => light(row.id, false) },
       columns.map((column, n) => h("td", { title: column.title ? column.title(row) : null, class: column.strong ? "ty-strong" : null },
         n === 0 && h("i", { class: "ty-swatch", style: `background: ${colour(row)}` }), column.show(row))))))))];
 }
