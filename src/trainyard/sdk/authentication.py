@@ -55,7 +55,7 @@ class TokenAuthentication(AbstractAuthentication):
         """What the function that was given answers for the audience: for scripts that call services of their own."""
         if self._get_token_for_audience is None or not isinstance(audience, Audience):
             raise AuthenticationException(
-                "get_token needs an Audience and a TokenAuthentication with get_token_for_audience. Give both, or leave it "
-                "out: Trainyard asks for no token of Azure's."
+                "get_token needs an Audience and a TokenAuthentication with get_token_for_audience. Give both, or "
+                "leave it out: Trainyard asks for no token of Azure's."
             )
         return self._get_token_for_audience(audience.value)
