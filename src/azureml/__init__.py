@@ -2,6 +2,7 @@
 
 import os as _os
 import sys as _sys
+from typing import Any as _Any
 
 from trainyard.sdk.elsewhere import NotHere as _NotHere
 
@@ -16,3 +17,12 @@ if _os.environ.get("TRAINYARD_RELAX_PINS", "") not in ("", "0") and "TRAINYARD_J
     import trainyard.shims as _shims
 
     _shims.install()
+
+
+def __getattr__(name: str) -> _Any:
+    """Packages that came with `import azureml.core`: scripts use them without an import of their own."""
+    if name in ("data", "exceptions"):
+        import importlib
+
+        return importlib.import_module(f"azureml.{name}")
+    raise AttributeError(f"module 'azureml' has no attribute {name!r}")

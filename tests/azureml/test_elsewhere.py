@@ -29,7 +29,9 @@ def test_a_module(module: str, says: str) -> None:
 
 def test_a_name() -> None:
     with pytest.raises(ImportError, match="AmlCompute for nodes here"):
-        from azureml.core.compute import ComputeInstance  # noqa: F401
+        from azureml.core.compute import SynapseCompute  # noqa: F401
+    with pytest.raises(ImportError, match="from_parquet_files"):
+        from azureml.opendatasets import NoaaIsdWeather  # noqa: F401
 
 
 def test_other_packages_are_not_ours_to_speak_of() -> None:

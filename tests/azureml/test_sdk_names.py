@@ -95,6 +95,12 @@ def test_a_login_is_accepted_and_says_that_it_does_nothing():
         authentication.MsiAuthentication()
 
 
+def test_what_came_with_the_core_needs_no_import_of_its_own():
+    code = "import azureml.core; print(azureml.data.__version__ == azureml.core.VERSION, azureml.exceptions.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True azureml.exceptions\n"
+
+
 def test_a_script_that_wants_a_run_does_not_load_the_rest():
     code = (
         "import sys; from azureml.core import Run; Run.get_context()\n"

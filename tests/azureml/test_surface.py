@@ -65,9 +65,13 @@ def test_what_it_sees() -> None:
 def test_the_page(tmp_path: Path) -> None:
     sections = tool.surface(TABLE)
     report = tmp_path / "report.json"
-    report.write_text('[{"id": "a-case", "status": "PASS", "cells_run": 3, "cells": 3, "error": ""}]')
+    report.write_text(
+        '[{"id": "a-case", "status": "PASS", "cells_run": 3, "cells": 3, "error": ""},'
+        ' {"id": "b-case", "status": "FAIL", "cells_run": 1, "cells": 3, "error": "OSError: a | b"}]'
+    )
     text = tool.page(sections, tool.differences(sections), report)
     assert "| Z1 A chapter | 9 | 3 |" in text
     assert "| `azureml.core.Nothing` | is not here | not yet |" in text
     assert "| a-case | PASS | 3/3 |  |" in text
-    assert "1 of 1 run from their first cell to their last" in text
+    assert "| b-case | FAIL | 1/3 | OSError: a \\| b |" in text
+    assert "1 of 2 run from their first cell to their last" in text

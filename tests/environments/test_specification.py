@@ -73,6 +73,13 @@ def test_the_sdks_own_packages_are_there_already(line: str, means: tuple[str, ..
     assert (wanted.requirements, wanted.dropped) == (means, (line,))
 
 
+def test_mlflow_writes_models_of_scikit_learn() -> None:
+    beside = parse(definition(["azureml-mlflow", "scikit-learn==1.5.2"]))
+    assert beside.requirements == ("mlflow-skinny", "pandas", "scikit-learn==1.5.2", "scipy", "skops")
+    assert "skops" in parse(definition(["azureml-mlflow"], ["scikit-learn=1.5"])).requirements
+    assert "skops" not in parse(definition(["azureml-mlflow", "scikit-learn-intelex"])).requirements
+
+
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from trainyard.contract.errors import DiskFull, IndexAway, Unsatisfied
+from trainyard.contract.errors import DiskFull, EnvironmentRefused, IndexAway, Unsatisfied
 from trainyard.environments.options import PipOptions
-from trainyard.environments.uv import Uv
+from trainyard.environments.uv import Uv, find_program
 
 Stand = Callable[[str], Uv]
 
@@ -52,3 +55,44 @@ def test_warnings_are_not_the_error(uv: Stand) -> None:
 def test_a_program_that_does_not_end_is_ended(uv: Stand) -> None:
     with pytest.raises(IndexAway, match="TRAINYARD_BUILD_DEADLINE"):
         uv("sleep 60", until=0.0).freeze("python")
+
+
+@pytest.fixture
+def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Path]]:
+    """bare_machine(script): no uv, and an interpreter whose pip is that script ($6: its target)."""
+
+    def without_uv(script: str) -> Path:
+        python = tmp_path / "python"
+        python.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n{script}\n')
+        python.chmod(0o755)
+        monkeypatch.setitem(sys.modules, "uv", None)
+        monkeypatch.setattr(shutil, "which", lambda name: None)
+        monkeypatch.setattr(sys, "executable", str(python))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        return tmp_path / "asked"
+
+    find_program.cache_clear()
+    yield without_uv
+    find_program.cache_clear()
+
+
+def test_a_machine_without_uv_fetches_it_once(bare_machine: Callable[[str], Path], tmp_path: Path) -> None:
+    asked = bare_machine('shift 5; mkdir -p "$1/bin"; echo fetched > "$1/bin/uv"')
+    program = Path(find_program())
+    assert (program, program.read_text()) == (tmp_path / "cache" / "trainyard" / "uv" / "bin" / "uv", "fetched\n")
+    find_program.cache_clear()
+    assert Path(find_program()) == program
+    (line,) = asked.read_text().splitlines()
+    assert line.startswith("-m pip install --quiet --target")
+    assert line.endswith(" uv")
+    assert [it.name for it in (tmp_path / "cache" / "trainyard").iterdir()] == ["uv"]
+
+
+def test_a_machine_that_cannot_fetch_uv_says_which_and_what_to_do(bare_machine: Callable[[str], Path]) -> None:
+    bare_machine("echo 'No module named pip' >&2; exit 1")
+    with pytest.raises(EnvironmentRefused) as refused:
+        find_program()
+    assert refused.value.message == (
+        f"The program uv is missing on {platform.node()}, and it could not be fetched: No module named pip. Install it "
+        "there (pip install uv), then submit again."
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from types import SimpleNamespace
 
 import pytest
@@ -161,3 +163,28 @@ def test_paths_of_this_machine_do_not_travel_to_a_service_elsewhere(tmp_path):
     with pytest.raises(UserErrorException, match=r"a is on this machine.*Upload it with"):
         check_can_travel(elsewhere, [None, made._definition])
     check_can_travel(SimpleNamespace(_connection=SimpleNamespace(is_embedded=True)), [made._definition])
+
+
+def test_a_reference_that_was_made_text_still_names_its_data(store, source):
+    """`str(reference)` alone in the arguments, with no word of it in the run configuration."""
+    reference = DataReference(store, "ref", "b/c")
+    spec = spec_of(source, "--resume-from", str(reference))
+    assert spec.arguments == ("--resume-from", "$AZUREML_DATAREFERENCE_ref")
+    assert [(it.name, it.definition.sources[0].path, it.definition.sources[0].datastore) for it in spec.inputs] == [
+        ("ref", "b/c", "store")
+    ]
+    assert type(spec.arguments[1]) is str
+
+
+def test_what_the_run_configuration_says_of_a_name_goes_before_its_text(store, source):
+    config = ScriptRunConfig(source, "train.py", [str(DataReference(store, "ref", "b/c"))])
+    config.run_config.data_references = {"ref": DataReference(store, "ref", "d", mode="download").to_config()}
+    checked_config, _ = checked(config)
+    (found,) = checked_config._run_inputs
+    assert (found.definition.sources[0].path, found.mode) == ("d", DataMode.DOWNLOAD)
+
+
+def test_the_text_of_a_reference_travels_between_processes_as_text(store):
+    text = str(DataReference(store, "ref", "b/c"))
+    assert pickle.loads(pickle.dumps(text)) == "$AZUREML_DATAREFERENCE_ref"
+    assert json.dumps([text]) == '["$AZUREML_DATAREFERENCE_ref"]'

@@ -13,6 +13,7 @@ from trainyard.sdk.environments.environment_sections import SparkPackage as Spar
 from trainyard.sdk.environments.environment_sections import SparkSection as SparkSection
 from trainyard.sdk.submitting.runconfig import RunConfiguration as RunConfiguration
 from trainyard.sdk.submitting.runconfig_parts import AmlComputeConfiguration as AmlComputeConfiguration
+from trainyard.sdk.submitting.runconfig_parts import ContainerInstanceConfiguration as ContainerInstanceConfiguration
 from trainyard.sdk.submitting.runconfig_parts import DataReferenceConfiguration as DataReferenceConfiguration
 from trainyard.sdk.submitting.runconfig_parts import DockerConfiguration as DockerConfiguration
 from trainyard.sdk.submitting.runconfig_parts import HdiConfiguration as HdiConfiguration

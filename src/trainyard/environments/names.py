@@ -12,6 +12,7 @@ MEANT_BY_AZUREML: dict[str, tuple[str, ...]] = {
     "azureml-interpret": ("scikit-learn", "pandas"),
     "azureml-opendatasets": ("pandas", "pyarrow"),
 }
+MLFLOW_WITH_SKLEARN = ("skops",)  # what MLflow writes models of scikit-learn with; its small package lacks it
 MEANT_BY_EXTRA: dict[tuple[str, str], tuple[str, ...]] = {
     ("azureml-dataset-runtime", "pandas"): ("pandas", "pyarrow"),
     ("azureml-dataset-runtime", "fuse"): ("pandas", "pyarrow"),

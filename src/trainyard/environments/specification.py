@@ -9,7 +9,7 @@ from typing import Any
 
 from trainyard.contract.environments import SHIMS, SHIMS_AUTO, SHIMS_OFF
 from trainyard.contract.errors import EnvironmentRefused
-from trainyard.environments.names import MEANT_BY_AZUREML, MEANT_BY_EXTRA, normalised
+from trainyard.environments.names import MEANT_BY_AZUREML, MEANT_BY_EXTRA, MLFLOW_WITH_SKLEARN, normalised
 from trainyard.environments.options import PipOptions, parse_option
 
 # Versions of Python that the SDK wrote into environments whose users had named none: no wish of theirs.
@@ -79,6 +79,8 @@ def parse(definition: dict[str, Any], *, relax: bool = False) -> Wanted:
         found, is_ours = _requirement(line)
         requirements += found
         dropped += [line] if is_ours else []
+    if "mlflow-skinny" in requirements and any(map(_is_sklearn, [*requirements, *packages])):
+        requirements += MLFLOW_WITH_SKLEARN
     filled = {normalised(str(name)) for name in python.get("frameworkDefaults") or []}
     return Wanted(
         python=_python_specifier(version) if version else None,
@@ -174,6 +176,10 @@ def _requirement(line: str) -> tuple[list[str], bool]:
         return _meant(name, sorted(parsed.extras)), True
     parsed.name = name
     return [str(parsed)], False
+
+
+def _is_sklearn(entry: str) -> bool:
+    return re.match(r"scikit[-_.]learn(?![\w.-])", entry, re.IGNORECASE) is not None
 
 
 def _meant(name: str, extras: Iterable[str]) -> list[str]:

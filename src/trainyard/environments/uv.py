@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import os
+import platform
 import re
 import shutil
 import signal
@@ -173,7 +174,29 @@ def find_program() -> str:
     except (ImportError, FileNotFoundError) as error:
         if found := shutil.which("uv"):
             return found
-        raise EnvironmentRefused("The program uv is missing. Install it again: pip install uv.") from error
+        return _fetched(error)
+
+
+def _fetched(missing: Exception) -> str:
+    """A machine that was only attached has our code and no uv: its own pip brings it, once."""
+    kept = os.path.join(os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache"), "trainyard", "uv")
+    program = os.path.join(kept, "bin", "uv")
+    if os.path.isfile(program):
+        return program
+    os.makedirs(os.path.dirname(kept), mode=0o700, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="uv-", dir=os.path.dirname(kept)) as aside:
+        fetch = [sys.executable, "-m", "pip", "install", "--quiet", "--target", aside, "uv"]
+        done = subprocess.run(fetch, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if done.returncode != 0 or not os.path.isfile(os.path.join(aside, "bin", "uv")):
+            said = (done.stderr.strip() or "pip brought none").splitlines()[-1]
+            raise EnvironmentRefused(
+                f"The program uv is missing on {platform.node()}, and it could not be fetched: {said}. Install it "
+                "there (pip install uv), then submit again."
+            ) from missing
+        with contextlib.suppress(OSError):  # another was quicker
+            os.rename(aside, kept)
+            os.mkdir(aside)  # which the block is going to remove
+    return program
 
 
 def _error(code: int, said: str) -> EnvironmentRefused | DiskFull:

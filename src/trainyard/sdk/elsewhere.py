@@ -22,6 +22,10 @@ _LEARNING = "reinforcement learning is not part of Trainyard. Start Ray's RLlib 
 _CLOUD_COMPUTE = (
     "is a service of Azure's. Use AmlCompute for nodes here, or RemoteCompute.attach_configuration for a machine"
 )
+_OPEN_DATA = (
+    "of Azure's open data sets only MNIST and Diabetes are here. Read a copy of the others with "
+    "Dataset.Tabular.from_parquet_files"
+)
 
 # Longest name first counts. A module stands for all below it.
 ELSEWHERE = {
@@ -36,10 +40,11 @@ ELSEWHERE = {
     "azureml.contrib.notebook": "run a notebook as a job with ScriptRunConfig(command=['papermill', …])",
     "azureml.contrib.pipeline": _PIPELINE,
     "azureml.contrib.train": _LEARNING,
+    "azureml.contrib.gbdt": "call LightGBM from a script of yours, with MpiConfiguration for several nodes",
+    "azureml.core.Dataset.auto_read_files": "use Dataset.Tabular.from_delimited_files",
     "azureml.core.LinkedService": "linked services are Azure's. Register the data with Datastore instead",
     "azureml.core.PrivateEndPoint": "private endpoints are Azure's. A team's service listens where its operator says",
     "azureml.core.compute.AdlaCompute": "Data Lake Analytics " + _CLOUD_COMPUTE,
-    "azureml.core.compute.ComputeInstance": "a compute instance " + _CLOUD_COMPUTE + "; a notebook runs where you are",
     "azureml.core.compute.DataFactoryCompute": "Data Factory " + _CLOUD_COMPUTE,
     "azureml.core.compute.DatabricksCompute": "Databricks " + _CLOUD_COMPUTE,
     "azureml.core.compute.HDInsightCompute": "HDInsight " + _CLOUD_COMPUTE,
@@ -53,6 +58,11 @@ ELSEWHERE = {
     "azureml.explain": _EXPLAIN,
     "azureml.fairness": "fairness dashboards are not part of Trainyard. Call fairlearn from your script",
     "azureml.interpret": _EXPLAIN,
+    "azureml.opendatasets.NoaaGfsWeather": _OPEN_DATA,
+    "azureml.opendatasets.NoaaIsdWeather": _OPEN_DATA,
+    "azureml.opendatasets.NycTlcGreen": _OPEN_DATA,
+    "azureml.opendatasets.NycTlcYellow": _OPEN_DATA,
+    "azureml.opendatasets.PublicHolidays": _OPEN_DATA,
     "azureml.pipeline": _PIPELINE,
     "azureml.responsibleai": _EXPLAIN,
     "azureml.studio": _PIPELINE,

@@ -74,6 +74,7 @@ class Workspace(WorkspaceRuns, WorkspaceData, WorkspaceCloud):
         self._workspace_id_internal: str = known.id if known is not None else _job.workspace_id if _job else ""
         if known is not None:
             self._subscription_id, self._resource_group = known.subscription_id, known.resource_group
+        self._workspace_id = self._workspace_id_internal  # both are read by scripts of the time
         self._clients: WorkspaceClients = self._connection.of_workspace(self._workspace_id_internal)
 
     # Finding and making them

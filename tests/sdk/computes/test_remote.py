@@ -11,6 +11,7 @@ import pytest
 from secure_shell import SSHD, Server, server
 
 from trainyard.sdk.computes.compute import ComputeTarget
+from trainyard.sdk.computes.instance import ComputeInstance
 from trainyard.sdk.computes.remote import DsvmCompute, RemoteCompute
 from trainyard.sdk.environments.environment import Environment
 from trainyard.sdk.errors import ComputeTargetException
@@ -106,3 +107,27 @@ def test_what_is_no_configuration() -> None:
         RemoteCompute.attach_configuration("me", resource_id="/subscriptions/x")
     with pytest.raises(ComputeTargetException, match="cannot be read"):
         RemoteCompute.attach_configuration("me", address="host", private_key_file="/nowhere/key")
+
+
+def test_a_compute_instance_is_a_node_that_is_stopped_and_started(workspace: Workspace, tmp_path: Path) -> None:
+    made = ComputeTarget.create(
+        workspace, "mine", ComputeInstance.provisioning_configuration(vm_size="Standard_D2_v2", ssh_public_access=False)
+    )
+    assert type(made) is ComputeInstance
+    made.wait_for_completion(show_output=True)
+    assert (made.get_status().state, made.vm_size.upper()) == ("Running", "STANDARD_D2_V2")
+
+    (tmp_path / "train.py").write_text("print('hello')")
+    config = ScriptRunConfig(str(tmp_path), "train.py", compute_target=made)
+    run = Experiment(workspace, "on-mine").submit(config)
+    assert [it.id for it in made.get_active_runs()] in ([run.id], [])  # it may have ended meanwhile
+    run.wait_for_completion()
+    assert run.get_details()["target"] == "mine"
+
+    made.stop(wait_for_completion=True, show_output=True)
+    assert ComputeInstance(workspace, "mine").get_status().state == "Stopped"
+    made.restart(wait_for_completion=True)
+    assert made.status.serialize()["state"] == "Running"
+    made.delete(wait_for_completion=True)
+    with pytest.raises(ComputeTargetException, match="mine"):
+        ComputeInstance(workspace, "mine")

@@ -9,12 +9,19 @@ from trainyard.sdk.computes.amlcompute import AmlCompute
 from trainyard.sdk.computes.batchai import BatchAiCompute
 from trainyard.sdk.computes.compute import ComputeTarget
 
-__all__ = ["AksCompute", "AmlCompute", "BatchAiCompute", "ComputeTarget", "DsvmCompute", "RemoteCompute"]
+__all__ = [
+    "AksCompute",
+    "AmlCompute",
+    "BatchAiCompute",
+    "ComputeInstance",
+    "ComputeTarget",
+    "DsvmCompute",
+    "RemoteCompute",
+]
 
 _ELSEWHERE = frozenset(
     {
         "AdlaCompute",
-        "ComputeInstance",
         "DatabricksCompute",
         "DataFactoryCompute",
         "HDInsightCompute",
@@ -29,6 +36,10 @@ def __getattr__(name: str) -> Any:
         from trainyard.sdk.computes import remote
 
         return getattr(remote, name)
+    if name == "ComputeInstance":
+        from trainyard.sdk.computes import instance
+
+        return instance.ComputeInstance
     if name in _ELSEWHERE:
         from trainyard.sdk.elsewhere import refusal
 

@@ -19,6 +19,7 @@ _KINDS = {
     "AmlCompute": "trainyard.sdk.computes.amlcompute:AmlCompute",
     "BatchAI": "trainyard.sdk.computes.batchai:BatchAiCompute",
     "AKS": "trainyard.sdk.computes.aks_compute:AksCompute",
+    "ComputeInstance": "trainyard.sdk.computes.instance:ComputeInstance",
     "DSVM": "trainyard.sdk.computes.remote:DsvmCompute",
     "VirtualMachine": "trainyard.sdk.computes.remote:RemoteCompute",
 }

@@ -27,7 +27,8 @@ def take_out(config: RunConfiguration, arguments: Sequence[str | DataArgument]) 
     texts = []
     for argument in arguments:
         if isinstance(argument, DataArgument):
-            put(parts, argument)
+            if not (isinstance(argument, str) and argument._named()[1] in parts["data_references"]):
+                put(parts, argument)
             texts.append(argument._text_in_arguments())
         else:
             texts.append(argument)

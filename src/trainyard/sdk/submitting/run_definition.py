@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trainyard.sdk.computes.transient_cluster import CONTAINER_TARGET
 from trainyard.sdk.environments.environment import Environment
 from trainyard.sdk.runs.run_data import as_text, shown
 from trainyard.sdk.submitting.elastic import is_elastic
@@ -60,6 +61,11 @@ _ELASTIC = {
     "maxRestarts": "max_restarts",
     "minNodeCount": "min_node_count",
 }  # words of ours, so only where they say something
+_CONTAINER = {  # words of the first releases, so only where it is the target
+    "region": "region",
+    "cpuCores": "cpu_cores",
+    "memoryGb": "memory_gb",
+}
 _REFERENCE = {
     "dataStoreName": "data_store_name",
     "mode": "mode",
@@ -95,6 +101,8 @@ def to_definition(config: RunConfiguration) -> dict[str, Any]:
         definition[key] = _values(getattr(config, part), attributes)
     if is_elastic(config.pytorch):
         definition["pyTorch"] |= _values(config.pytorch, _ELASTIC)
+    if config.target == CONTAINER_TARGET:
+        definition["containerInstance"] = _values(config.container_instance, _CONTAINER)
     definition["environmentVariables"] = {str(key): str(value) for key, value in config.environment_variables.items()}
     return definition
 
@@ -117,6 +125,7 @@ def from_definition(said: dict[str, Any]) -> RunConfiguration:
         made.environment = Environment.from_definition(said["environment"])
     for key, (part, attributes) in _PARTS.items():
         _set(getattr(made, part), attributes, said.get(key) or {})
+    _set(made.container_instance, _CONTAINER, said.get("containerInstance") or {})
     made.pytorch = PyTorchConfiguration(made.pytorch.communication_backend, made.pytorch.process_count)
     _set(made.pytorch, _ELASTIC, said.get("pyTorch") or {})
     for name, reference in (said.get("dataReferences") or {}).items():

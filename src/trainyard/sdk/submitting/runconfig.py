@@ -14,6 +14,7 @@ from trainyard.sdk.errors import RunConfigurationException, UserErrorException
 from trainyard.sdk.plain_yaml import YamlError, dumps, loads
 from trainyard.sdk.submitting.runconfig_parts import (
     AmlComputeConfiguration,
+    ContainerInstanceConfiguration,
     DataReferenceConfiguration,
     DockerConfiguration,
     HdiConfiguration,
@@ -58,6 +59,7 @@ class RunConfiguration:
         self.history = HistoryConfiguration()
         self.spark = SparkConfiguration()
         self.amlcompute = AmlComputeConfiguration()
+        self.container_instance = ContainerInstanceConfiguration()
         self.tensorflow = TensorflowConfiguration()
         self.mpi = MpiConfiguration()
         self.pytorch = PyTorchConfiguration()

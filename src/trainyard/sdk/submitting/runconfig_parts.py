@@ -85,6 +85,13 @@ class AmlComputeConfiguration:
         self._cluster_max_node_count = 1
 
 
+class ContainerInstanceConfiguration:
+    def __init__(self) -> None:
+        self.region: str | None = None
+        self.cpu_cores: float = 2
+        self.memory_gb: float = 3.5
+
+
 class HistoryConfiguration:
     def __init__(self) -> None:
         self.output_collection = True

@@ -13,7 +13,7 @@ from trainyard.contract.computes import ATTACHED_KIND
 from trainyard.contract.errors import TooManyNodes
 from trainyard.contract.names import new_run_id
 from trainyard.contract.runs import LOCAL_TARGET, MAX_DURATION_S, EnvironmentSpec, NewRun, Role, RunSpec
-from trainyard.sdk.computes.transient_cluster import TRANSIENT_TARGET, ensure_cluster
+from trainyard.sdk.computes.transient_cluster import DESCRIBED_TARGETS, ensure_cluster
 from trainyard.sdk.effects import tell_once
 from trainyard.sdk.environments.environment import Environment
 from trainyard.sdk.environments.environment_sections import DEFAULT_INTERPRETER
@@ -255,8 +255,8 @@ def _check_target(workspace: Workspace, config: RunConfiguration) -> str:
     target = config.target or LOCAL_TARGET
     if target == LOCAL_TARGET:
         return "local"
-    if target == TRANSIENT_TARGET:
-        config.target = target = ensure_cluster(workspace, config.amlcompute, config.node_count)
+    if target in DESCRIBED_TARGETS:
+        config.target = target = ensure_cluster(workspace, config)
     compute = workspace._clients.computes.get(target)
     least = config.pytorch.min_node_count if _launcher(config) == "torchrun" else None
     if (wanted := least or config.node_count) > compute.max_nodes:
