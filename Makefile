@@ -16,7 +16,7 @@ demo: $(VENV)/.ready ## a real training through Trainyard, in a scratch home ins
 	@mkdir -p $(DEMO)
 	@TRAINYARD_HOME=$(DEMO)/home PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python examples/demo.py
 
-test: $(VENV)/.ready-real $(VENV)/.ready-browser ## every test except the long fault runs
+test: $(VENV)/.ready-real $(VENV)/.ready-programs ## every test except the long fault runs
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 lint: $(VENV)/.ready-lint ## ruff and mypy, both strict
@@ -42,12 +42,16 @@ $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[test]'
 	@touch $@
 
-# A browser for the widget's tests: fetched where that is a matter of one command, else those tests are skipped.
-$(VENV)/.ready-browser: $(VENV)/.ready
-	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
-	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	  && apt-get update -qq >/dev/null && apt-get install -qq --yes --no-install-recommends chromium >/dev/null; } \
-	  || echo "There is no Chromium here: its tests are skipped. Install it to have them run."
+# Programs that tests drive for real, a browser and an SSH server: fetched where that is a matter of one command, else
+# their tests are skipped. Where systemd runs, Debian's package would also open the SSH server's port: that is not ours to do.
+APT := DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends
+$(VENV)/.ready-programs: $(VENV)/.ready
+	@may_install() { test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq; } >/dev/null; \
+	command -v chromium >/dev/null || command -v google-chrome >/dev/null || { may_install && $(APT) chromium >/dev/null; } \
+	  || echo "There is no Chromium here: its tests are skipped. Install it to have them run."; \
+	PATH="$$PATH:/usr/sbin" command -v sshd >/dev/null \
+	  || { test ! -d /run/systemd/system && may_install && $(APT) openssh-server openssh-client >/dev/null; } \
+	  || echo "There is no SSH server (sshd) here: its tests are skipped. Install OpenSSH's to have them run."
 	@touch $@
 
 # Frameworks for tests/real. Horovod has to be compiled: that takes some minutes and a C++ compiler, once.
