@@ -19,14 +19,15 @@ with tf.device(tf.train.replica_device_setter(worker_device=f"/job:worker/task:{
     weight = tf.get_variable("weight", initializer=0.0)
     step = tf.train.get_or_create_global_step()
     loss = tf.reduce_mean((weight * features - 2.0 * features) ** 2)
-    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+    # a rate at which gradients that a slow worker computed some steps ago do no harm
+    train = tf.train.GradientDescentOptimizer(0.05).minimize(loss, global_step=step)
 
 random = np.random.default_rng(index)
 done = 0
 # A worker talks to the parameter servers and not to other workers: one that comes late finds the first gone already.
 alone = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
 with tf.train.MonitoredTrainingSession(
-    master=server.target, is_chief=index == 0, hooks=[tf.train.StopAtStepHook(last_step=60)], config=alone
+    master=server.target, is_chief=index == 0, hooks=[tf.train.StopAtStepHook(last_step=200)], config=alone
 ) as session:
     while not session.should_stop():
         _, done, found = session.run([train, step, weight], {features: random.normal(size=16)})
