@@ -20,14 +20,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from trainyard.contract.errors import DiskFull, InvalidRequest
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 BLOCK = 1 << 20
+_STEP_S = 0.1
 _FEW = 32  # below this many items, starting threads costs more than it saves
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, a limit on files
 _OURS = os.urandom(8).hex()  # other machines may write to the same folder
@@ -148,7 +152,16 @@ def in_threads(function: Callable[[T], R], items: Sequence[T], threads: int = 0)
     with ThreadPoolExecutor(threads) as pool:
         pending = [pool.submit(work, part) for part in parts]
         try:
-            return [result for future in pending for result in future.result()]
+            return [result for future in pending for result in result_of(future)]
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def result_of(future: Future[T]) -> T:
+    """What it answers. Waiting is done in steps: a signal that came just before a wait for a lock does not end that."""
+    from concurrent.futures import wait
+
+    while not future.done():
+        wait([future], timeout=_STEP_S)
+    return future.result()

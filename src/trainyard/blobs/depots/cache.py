@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from trainyard.blobs.base import FULL, Blob
+from trainyard.blobs.base import FULL, Blob, result_of
 from trainyard.blobs.depots.base import Depot
 from trainyard.blobs.depots.resolve import Entry
 from trainyard.blobs.files import FileStore
@@ -110,7 +110,7 @@ class DataCache:
         with ThreadPoolExecutor(_THREADS) as pool:
             pending = [pool.submit(one, entry) for entry in entries]
             try:
-                return [future.result() for future in pending]
+                return [result_of(future) for future in pending]
             except BaseException:
                 stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)
