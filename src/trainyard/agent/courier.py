@@ -41,8 +41,8 @@ class Courier:
         self._attempts = attempts
         self._arrival = arrival
         self._stop = stop
-        self._orders: Orders | None = None
-        self._arrived = threading.Event()
+        self.orders: Orders | None = None  # once arrived; None also then: the attempt is over
+        self._arrived = False
         self._changes = Changes()
         self._tails: dict[str, Tail] = {}
         self._spool: str | None = None
@@ -59,10 +59,9 @@ class Courier:
     def start(self) -> None:
         self._thread.start()
 
-    def orders(self) -> Orders | None:
-        """Waits until every node has arrived; None when the attempt is over."""
-        self._arrived.wait()
-        return self._orders
+    def arrived(self) -> bool:
+        """Whether every node is there, or the attempt is over. The main thread is woken when it becomes so."""
+        return self._arrived
 
     def carry(self, tails: list[Tail], spool: str, news: list[Frame]) -> None:
         """From now on ship these streams and every tape in the folder `spool`."""
@@ -97,9 +96,10 @@ class Courier:
     # The thread.
 
     def _run(self) -> None:
-        while not self.over and (self._orders is None or not (self._orders.go or self._orders.cancel)):
+        while not self.over and (self.orders is None or not (self.orders.go or self.orders.cancel)):
             self._arrive()
-        self._arrived.set()
+        self._arrived = True
+        _wake_main_thread()
         while not self.over:
             self._watch()
             if self._worth_reporting():
@@ -113,7 +113,7 @@ class Courier:
 
     def _arrive(self) -> None:
         try:
-            self._orders = self._attempts.arrive(self._arrival)
+            self.orders = self._attempts.arrive(self._arrival)
             self._failures = 0
             self._reported_at = time.monotonic()
         except TrainyardError as error:
@@ -189,7 +189,7 @@ class Courier:
             whole = whole and tail.sent >= end
         if answer.done and not self.done:
             self.done = True
-            os.kill(os.getpid(), signal.SIGCHLD)  # wakes the main thread
+            _wake_main_thread()
         if answer.cancel and not self._told:
             self._told = True
             self._stop(answer.reason or "The service asked for the end of the attempt.")
@@ -204,6 +204,10 @@ class Courier:
             note(f"{error.code}: {error.message} Trying again.")
         time.sleep(_PAUSES_S[min(self._failures, len(_PAUSES_S) - 1)])
         self._failures += 1
+
+
+def _wake_main_thread() -> None:
+    os.kill(os.getpid(), signal.SIGCHLD)
 
 
 def _tapes(spool: str | None) -> list[str]:

@@ -109,9 +109,10 @@ class Agent:
         self.courier.start()
         try:
             with self.signals.interruptible():
-                orders = self.courier.orders()
+                self.signals.wait(self.courier.arrived)
         except Told:
             return 0  # nothing was begun; who placed us sees us end
+        orders = self.courier.orders
         ended = self._work(orders) if orders is not None and orders.go else NodeEnded(stopped=True)
         ended, lineage = self._leave_data(ended)
         ended, files, last = self._leave(ended)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 
@@ -38,6 +39,16 @@ class Signals:
             yield
         finally:
             self._raising = False
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Whoever makes it so sends SIGCHLD. A lock would not do: a signal that the kernel gave to another thread, or
+        that came just before the wait for the lock began, does not end that wait."""
+        poll = select.poll()
+        poll.register(self.wake, select.POLLIN)
+        while not until():
+            poll.poll()
+            with contextlib.suppress(BlockingIOError):
+                os.read(self.wake, 4096)
 
     def tell(self, reason: str) -> None:
         """From another thread: as if SIGTERM had come."""

@@ -38,6 +38,13 @@ def test_every_name_is_found_in_either_case(name):
         assert found.version == "1"
 
 
+@pytest.mark.parametrize("kind", ["CPU", "GPU"])
+def test_chainer_can_train_on_several_nodes(kind):
+    """ChainerMN is in chainer and imports mpi4py, which nothing else brings."""
+    lines = curated.find(f"AzureML-Chainer-5.1.0-{kind}").python.conda_dependencies.pip_packages
+    assert [line for line in lines if not line.startswith("azureml-")] == ["chainer==5.1.0", "mpi4py"]
+
+
 def test_a_name_nobody_has():
     assert curated.find("AzureML-Nonsense") is None
 

@@ -18,7 +18,7 @@ class Framework:
     name: str
     default: str
     packages: Mapping[str, tuple[str, ...]]  # version → requirements
-    horovod: Mapping[str, str] = field(default_factory=dict)  # version → the Horovod that goes with it under MPI
+    for_mpi: Mapping[str, str] = field(default_factory=dict)  # version → what it trains on several processes with
     on_gpu: Mapping[str, str] = field(default_factory=dict)  # a package → what it is called in its GPU build
 
     def check(self, version: str | None) -> str:
@@ -34,8 +34,8 @@ class Framework:
         """What to install for a version, without what the user's own packages (`beside`) bring already."""
         there = {_FAMILIES.get(package_name(line), package_name(line)) for line in beside}
         wanted = [*self.packages[version]]
-        if mpi and version in self.horovod:
-            wanted.append(f"horovod=={self.horovod[version]}")
+        if mpi and version in self.for_mpi:
+            wanted.append(self.for_mpi[version])
         left = [line for line in wanted if _FAMILIES.get(package_name(line), package_name(line)) not in there]
         return [self._built_for(line, gpu) for line in left]
 
@@ -68,13 +68,13 @@ TENSORFLOW = Framework(
         "2.3": ("tensorflow-cpu==2.3.0",),
     },
     {
-        "1.10": "0.15.2",
-        "1.12": "0.15.2",
-        "1.13": "0.16.1",
-        "2.0": "0.18.1",
-        "2.1": "0.19.1",
-        "2.2": "0.19.5",
-        "2.3": "0.19.5",
+        "1.10": "horovod==0.15.2",
+        "1.12": "horovod==0.15.2",
+        "1.13": "horovod==0.16.1",
+        "2.0": "horovod==0.18.1",
+        "2.1": "horovod==0.19.1",
+        "2.2": "horovod==0.19.5",
+        "2.3": "horovod==0.19.5",
     },
     # the builder takes today's build for GPUs where there is one, and the CPU's where there is none
     {"tensorflow-cpu": "tensorflow-gpu"},
@@ -93,15 +93,20 @@ PYTORCH = Framework(
         "1.6": ("torch==1.6.0", "torchvision"),
     },
     {
-        "1.0": "0.16.1",
-        "1.1": "0.16.1",
-        "1.2": "0.16.1",
-        "1.3": "0.18.1",
-        "1.4": "0.18.1",
-        "1.5": "0.19.1",
-        "1.6": "0.19.5",
+        "1.0": "horovod==0.16.1",
+        "1.1": "horovod==0.16.1",
+        "1.2": "horovod==0.16.1",
+        "1.3": "horovod==0.18.1",
+        "1.4": "horovod==0.18.1",
+        "1.5": "horovod==0.19.1",
+        "1.6": "horovod==0.19.5",
     },
 )
-CHAINER = Framework("Chainer", "5.1.0", {"5.1.0": ("chainer==5.1.0",), "7.0.0": ("chainer==7.0.0",)})
+CHAINER = Framework(
+    "Chainer",
+    "5.1.0",
+    {"5.1.0": ("chainer==5.1.0",), "7.0.0": ("chainer==7.0.0",)},
+    {"5.1.0": "mpi4py", "7.0.0": "mpi4py"},  # ChainerMN is in chainer, and says nothing of what it needs
+)
 # scipy and joblib come with scikit-learn, in the versions that fit the one that is taken
 SKLEARN = Framework("SKLearn", "0.20.3", {"0.20.3": ("scikit-learn==0.20.3",)})
