@@ -73,6 +73,8 @@ def test_steps_choose_among_files(depots):
     ]
     with pytest.raises(DataRefused, match="Files have no 'Colour'"):
         paths(depots, every, steps=({"op": "filter", "expression": ["eq", ["meta", "Colour"], 1]},))
+    with pytest.raises(DataRefused, match="compares what cannot be compared: 11 with 'large'"):
+        paths(depots, every, steps=({"op": "filter", "expression": ["gt", ["meta", "Size"], "large"]},))
 
 
 def test_all_below_a_folder_is_the_folder(depots, tmp_path):

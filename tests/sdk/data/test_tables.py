@@ -227,6 +227,7 @@ def test_a_profile(csv):
     x, name = profile.columns["x"], profile.columns["name"]
     assert (x.min, x.max, x.mean, x.missing_count) == (1, 3, 2.0, 0)
     assert (name.missing_count, name.unique_values) == (1, 2)
+    assert "missing_count" in repr(profile)
 
 
 # Bad input
@@ -239,14 +240,32 @@ def test_what_is_not_there_is_told_when_the_dataset_is_made(tmp_path):
 
 
 def test_a_missing_column_says_which_there_are(csv, parquet):
-    with pytest.raises(UserErrorException, match=r"no column 'y'. The columns are 'x', 'name', 'when'"):
-        csv.drop_columns("y").to_pandas_dataframe()
     with pytest.raises(UserErrorException, match=r"no column 'y'. The columns are 'n', 's', 'unread'"):
         parquet.keep_columns("y").to_pandas_dataframe()
     with pytest.raises(UserErrorException, match="no column 'y'"):
         parquet.filter(parquet["y"] > 1).to_pandas_dataframe()
     with pytest.raises(UserErrorException, match=r"no column 'y'. The columns are 'x', 'name', 'when'"):
         csv.keep_columns(["x", "y"]).to_pandas_dataframe()
+
+
+def test_dropping_what_is_not_there_is_said_and_does_no_harm(csv):
+    with pytest.warns(UserWarning, match="no column 'absent' to drop. The columns are 'x', 'name', 'when'"):
+        frame = csv.drop_columns(["absent", "name"]).to_pandas_dataframe()
+    assert list(frame) == ["x", "when"]
+
+
+@pytest.mark.parametrize("column", ["x", "name"])
+def test_cuts_by_what_is_no_time_are_told(csv, column):
+    with pytest.raises(UserErrorException, match=f"'{column}' is not of times"):
+        csv.with_timestamp_columns(column).time_after(day(1)).to_pandas_dataframe()
+
+
+def test_values_that_parquet_cannot_hold_are_told(tmp_path):
+    from trainyard.sdk.data.tabular_files import write_parquet
+
+    frame = pd.DataFrame({"good": [1, 2], "mixed": [1, "x"]})
+    with pytest.raises(UserErrorException, match=r"cannot be written as Parquet: .*mixed.*astype"):
+        write_parquet(frame, None, "", show=False)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -265,7 +284,7 @@ def test_a_type_of_a_column_that_is_not_there_is_told(tmp_path, form):
 def test_a_row_of_too_many_values_moves_none_of_them(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2,3\n")
     made = Dataset.Tabular.from_delimited_files(str(tmp_path / "t.csv"))
-    with pytest.raises(UserErrorException, match=r"t\.csv cannot be read as delimited text"):
+    with pytest.raises(UserErrorException, match=r"t\.csv has rows of more values than the 2 columns"):
         made.to_pandas_dataframe()
     (tmp_path / "t.csv").write_text("a,b\n1,2,\n3,4,\n")
     assert made.to_pandas_dataframe().to_dict("list") == {"a": [1, 3], "b": [2, 4]}

@@ -181,7 +181,13 @@ def holds(expression: Any, value: Callable[[str], Any]) -> Any:
     values = [holds(part, value) for part in parts]
     if op not in OPERATIONS:
         raise DataRefused(f"There is no operation {op!r} in filters.")
-    return OPERATIONS[op](*values)
+    try:
+        return OPERATIONS[op](*values)
+    except (TypeError, AttributeError) as error:
+        raise DataRefused(
+            f"The filter compares what cannot be compared: {values[0]!r} with {values[-1]!r}. Size is a number, "
+            "Path and Name are text, LastModifiedTime is a datetime."
+        ) from error
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -209,6 +215,7 @@ def _about(entry: Entry, name: str) -> Any:
         case "Path" | "Name":
             return "/" + entry.path if name == "Path" else entry.path.rpartition("/")[2]
         case "LastModifiedTime" | "CreatedTime" | "ModifiedTime":
-            return datetime.datetime.fromtimestamp(entry.file.changed_ns / 1e9, datetime.UTC).isoformat()
+            changed = datetime.datetime.fromtimestamp(entry.file.changed_ns / 1e9, datetime.UTC)
+            return changed.replace(tzinfo=None).isoformat()  # as filters say it
         case unknown:
             raise DataRefused(f"Files have no {unknown!r}. They have Size, Path, Name and LastModifiedTime.")

@@ -119,9 +119,14 @@ def _read_one_delimited(
             frame = pandas.read_csv(path, nrows=rows, usecols=wanted_here, **options)
     except pandas.errors.EmptyDataError:
         frame, head = pandas.DataFrame(columns=names or []), names or []
-    except (pandas.errors.ParserError, pandas.errors.ParserWarning, UnicodeError) as error:
+    except pandas.errors.ParserWarning as error:
         raise UserErrorException(
-            f"{name} cannot be read as delimited text: {error}. Check separator, encoding and header."
+            f"{name} has rows of more values than the {len(head)} columns of its header. Check separator and header."
+        ) from error
+    except (pandas.errors.ParserError, UnicodeError) as error:
+        said = str(error).strip().rstrip(".")
+        raise UserErrorException(
+            f"{name} cannot be read as delimited text: {said}. Check separator, encoding and header."
         ) from error
     frame.columns = [str(column) for column in frame.columns]
     frame.attrs["all_columns"] = head
