@@ -33,7 +33,7 @@ def resolve(definition: DatasetDefinition, depot_of: DepotOf, *, missing_ok: boo
     """Every file, in order, after the steps that choose among files. `missing_ok`: sources that have none count for
     nothing."""
     found = _in_parallel([(source, depot_of(source)) for source in definition.sources], missing_ok=missing_ok)
-    entries = _named(found)
+    entries = _named([it for it in found if it[2]])
     if definition.kind == "file":
         for step in definition.steps:
             entries = choose(entries, step)
