@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from files_server import serving
 
 from azureml.core import Dataset
 from azureml.data.dataset_error_handling import DatasetValidationError
@@ -190,6 +191,57 @@ def test_only_the_columns_that_are_asked_for_are_read(tmp_path, parquet, monkeyp
 
 
 # Time
+
+
+@pytest.fixture
+def monthly():
+    """Three months of a table on a web server, and what was asked of it."""
+    with serving() as files:
+        for month in (1, 2, 3):
+            rows = "".join(f"{day},2020-{month:02}-{day:02}\n" for day in (1, 28))
+            files.content[f"/sales/east{month}/2020/{month:02}/t.csv"] = f"n,when\n{rows}".encode()
+        addresses = [files.url + path for path in files.content]
+        form = "{area}/{month:yyyy/MM}/t.csv"
+        made = Dataset.Tabular.from_delimited_files(addresses, validate=False, partition_format=form)
+        fetched = lambda: sorted({path for method, path, _ in files.asked if method == "GET"})  # noqa: E731
+        yield made.with_timestamp_columns("when", "month"), fetched
+
+
+def test_of_a_table_from_afar_only_the_files_of_the_wanted_rows_come(monthly):
+    table, fetched = monthly
+    assert table.take(2).to_pandas_dataframe()["n"].tolist() == [1, 28]
+    assert fetched() == ["/sales/east1/2020/01/t.csv"]
+    assert table.take(3).to_pandas_dataframe()["n"].tolist() == [1, 28, 1]
+    assert len(fetched()) == 3
+
+
+@pytest.mark.parametrize(
+    ("cut", "numbers", "months"),
+    [
+        (lambda it: it.time_after(pd.Timestamp(2020, 3, 4).to_pydatetime()), [28], ["03"]),
+        (lambda it: it.time_before(pd.Timestamp(2020, 1, 31).to_pydatetime()), [1, 28], ["01"]),
+        (lambda it: it.time_between(day(28), pd.Timestamp(2020, 2, 1).to_pydatetime()), [28, 1], ["01", "02"]),
+        (lambda it: it.filter(it["area"] == "east2"), [1, 28], ["02"]),
+        (lambda it: it.filter(it["area"].is_null() | (it["n"] == 1)), [1, 1, 1], ["01", "02", "03"]),
+        (lambda it: it.filter(it["area"] == "west"), [], ["01"]),  # the columns are known all the same
+        (lambda it: it.take(6).filter(it["area"] == "east3"), [1, 28], ["01", "02", "03"]),
+    ],
+)
+def test_of_a_table_in_partitions_only_those_come_that_can_have_rows(monthly, cut, numbers, months):
+    table, fetched = monthly
+    frame = cut(table).to_pandas_dataframe()
+    assert frame["n"].tolist() == numbers
+    assert list(frame) == ["n", "when", "area", "month"]
+    assert [path.split("/")[4] for path in fetched()] == months
+
+
+def test_a_partition_that_is_read_as_a_number_is_compared_as_one(tmp_path):
+    (tmp_path / "2020").mkdir()
+    (tmp_path / "2020/t.csv").write_text("n\n1\n")
+    types = {"year": DataType.to_long()}
+    source, form = str(tmp_path / "*/t.csv"), "{year}/t.csv"
+    made = Dataset.Tabular.from_delimited_files(source, set_column_types=types, partition_format=form)
+    assert rows(made.filter(made["year"] == 2020)) == [[1, 2020]]
 
 
 def test_time_cuts(csv):
