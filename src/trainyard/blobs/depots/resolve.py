@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import re
+import time
 import urllib.parse
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from typing import Any
 from trainyard.blobs.depots.base import Depot, checked_path
 from trainyard.blobs.depots.patterns import fixed_folder, is_pattern, matches
 from trainyard.contract.data import DataFile, DatasetDefinition, DataSource
-from trainyard.contract.errors import DataRefused, NoSuchData
+from trainyard.contract.errors import DataAway, DataRefused, NoSuchData
 
 _FEW = 4  # below this many, starting threads costs more than it saves
 _LOOKS = 8
+PAUSES_S = (0.2, 0.5, 1.0)  # before a web server that did not answer is asked again
 DepotOf = Callable[[DataSource], Depot]
 
 
@@ -63,7 +65,7 @@ def _in_parallel(
 
 def _files(source: DataSource, depot: Depot) -> tuple[Depot, list[DataFile]]:
     if source.is_web:
-        if (file := depot.look(source.path)) is None:
+        if (file := _looked_at(depot, source.path)) is None:
             raise NoSuchData(f"There is nothing at {source.path}. Check the address.")
         return depot, [file]
     path = checked_path(source.path)
@@ -76,6 +78,16 @@ def _files(source: DataSource, depot: Depot) -> tuple[Depot, list[DataFile]]:
     if not files:
         raise NoSuchData(f"{said(source)} matches no file. Check the path, and that the files were uploaded.")
     return depot, files
+
+
+def _looked_at(depot: Depot, url: str) -> DataFile | None:
+    """A server that is busy or just starting is asked again, as it is when its file is fetched."""
+    for pause in PAUSES_S:
+        try:
+            return depot.look(url)
+        except DataAway:
+            time.sleep(pause)
+    return depot.look(url)
 
 
 def said(source: DataSource) -> str:
