@@ -32,6 +32,8 @@ def test_a_name() -> None:
         from azureml.core.compute import SynapseCompute  # noqa: F401
     with pytest.raises(ImportError, match="from_parquet_files"):
         from azureml.opendatasets import NoaaIsdWeather  # noqa: F401
+    with pytest.raises(ImportError, match="register_on_complete"):
+        from azureml.data import LinkTabularOutputDatasetConfig  # noqa: F401
 
 
 def test_other_packages_are_not_ours_to_speak_of() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import datetime
 import hashlib
 import hmac
-import http.client
 import itertools
 import os
 import shutil
@@ -14,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 
 import pytest
 
@@ -59,19 +58,8 @@ def azurite(tmp_path_factory):
 
 @pytest.fixture
 def container(azurite):
-    """A new one, made by a request signed by hand: the adapter makes none."""
     name = f"container{next(_numbers)}"
-    date = datetime.datetime.now(datetime.UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
-    version = "2021-08-06"
-    canonical = f"/{ACCOUNT}/{ACCOUNT}/{name}\nrestype:container"
-    said = f"PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-version:{version}\n{canonical}"
-    signature = base64.b64encode(hmac.new(base64.b64decode(KEY), said.encode(), hashlib.sha256).digest()).decode()
-    connection = http.client.HTTPConnection(azurite)
-    headers = {"x-ms-date": date, "x-ms-version": version, "Authorization": f"SharedKey {ACCOUNT}:{signature}"}
-    connection.request("PUT", f"/{ACCOUNT}/{name}?restype=container", headers={**headers, "Content-Length": "0"})
-    answer = connection.getresponse()
-    assert answer.status == 201, answer.read()
-    connection.close()
+    depot_of(azurite, name).check(create=True)
     return name
 
 
@@ -95,6 +83,26 @@ def test_a_wrong_key_is_said_at_once(azurite, container):
     with pytest.raises(BadCredentials, match="says no to these credentials") as told:
         depot_of(azurite, container, account_key=wrong).check()
     assert wrong not in str(told.value)
+
+
+def test_a_container_is_made_with_a_token_too(azurite):
+    name = f"container{next(_numbers)}"
+    depot_of(azurite, name, sas_token=account_token(permissions="rlc")).check(create=True)
+    depot_of(azurite, name).check()
+
+
+def test_who_may_not_make_a_container_is_told(azurite):
+    with pytest.raises(BadCredentials, match="may not make 'unmade'"):
+        depot_of(azurite, "unmade", sas_token=account_token(permissions="rl")).check(create=True)
+
+
+def account_token(permissions):
+    """A token for the account's blobs, containers and objects, signed as the store's documentation says."""
+    values = {"sp": permissions, "ss": "b", "srt": "sco", "st": "", "se": "2099-01-01", "sip": "", "spr": "https,http"}
+    said = "\n".join([ACCOUNT, *values.values(), "2019-12-12", ""])
+    signature = base64.b64encode(hmac.new(base64.b64decode(KEY), said.encode(), hashlib.sha256).digest()).decode()
+    given = {key: value for key, value in values.items() if value}
+    return "?" + urllib.parse.urlencode({"sv": "2019-12-12", **given, "sig": signature})
 
 
 def test_a_container_that_is_not_there(azurite):

@@ -54,7 +54,7 @@ def test_details_of_a_failed_run():
     record = RunRecord(
         "r", "w", "e", 1, RunState.FAILED, "why", 1, 5, "me", 0, target="local", ended_ns=2_000_000_000, error=error
     )
-    found = run_details.details(record, {"azureml-logs/70_driver_log.txt": "url"})
+    found = run_details.details(None, record, {"azureml-logs/70_driver_log.txt": "url"})
     assert list(found) == [
         "runId", "target", "status", "endTimeUtc", "services", "error", "properties", "inputDatasets",
         "outputDatasets", "logFiles", "submittedBy",

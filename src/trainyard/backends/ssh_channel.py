@@ -174,7 +174,7 @@ def calling(machine: Machine, known_hosts: str) -> Iterator[tuple[list[str], dic
 
 def trouble(machine: Machine, said: str) -> TrainyardError:
     """What OpenSSH's words mean for the user."""
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "no answer")
+    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "no answer").rstrip(".")
     if re.search(r"Permission denied|Too many authentication failures|Load key|incorrect passphrase", said):
         return BackendRefused(
             f"{machine} refuses to let {machine.username} in: {last}. Check username, private_key_file and password, "

@@ -22,6 +22,10 @@ _LEARNING = "reinforcement learning is not part of Trainyard. Start Ray's RLlib 
 _CLOUD_COMPUTE = (
     "is a service of Azure's. Use AmlCompute for nodes here, or RemoteCompute.attach_configuration for a machine"
 )
+_LINK = (
+    "a dataset is not linked when a run ends. Write it with OutputFileDatasetConfig(...).register_on_complete(...), or "
+    "call dataset.register(...) in the script"
+)
 _OPEN_DATA = (
     "of Azure's open data sets only MNIST and Diabetes are here. Read a copy of the others with "
     "Dataset.Tabular.from_parquet_files"
@@ -52,7 +56,13 @@ ELSEWHERE = {
     "azureml.core.compute.SynapseCompute": "Synapse " + _CLOUD_COMPUTE,
     "azureml.core.linked_service": "linked services are Azure's. Register the data with Datastore instead",
     "azureml.core.private_endpoint": "private endpoints are Azure's. A team's service listens where its operator says",
+    "azureml.data.HDFSOutputDatasetConfig": "there is no HDFS here. Use OutputFileDatasetConfig",
+    "azureml.data.LinkFileOutputDatasetConfig": _LINK,
+    "azureml.data.LinkTabularOutputDatasetConfig": _LINK,
+    "azureml.data.azure_data_lake_datastore": "use Datastore.register_azure_blob_container for its files",
+    "azureml.data.datacache": "what a run mounts is kept on its node for the next one. Use dataset.as_mount()",
     "azureml.data.dbfs_datastore": "Databricks' file system is not reached from here. Copy the data to a datastore",
+    "azureml.data.sql_data_reference": "use Datastore.register_sql and Dataset.Tabular.from_sql_query",
     "azureml.datadrift": "drift monitors are not part of Trainyard. Compare data sets in a run of your own",
     "azureml.dataprep": "use Dataset.Tabular and Dataset.File, or pandas",
     "azureml.explain": _EXPLAIN,

@@ -43,6 +43,12 @@ class DepotKit:
         assert b"".join(depot.read("a/b/two words.txt")) == b"two"
         assert b"".join(depot.read("ab.txt")) == b""
 
+    def test_a_file_is_of_one_version_however_it_is_found(self, depot: Depot, put) -> None:  # type: ignore[no-untyped-def]
+        put("a/one.txt", b"one")
+        (listed,) = depot.list("a")
+        assert listed == depot.look("a/one.txt")
+        assert b"".join(depot.read("a/one.txt", version=listed.version)) == b"one"
+
     def test_a_folder_is_not_what_begins_like_it(self, depot: Depot, put) -> None:  # type: ignore[no-untyped-def]
         for path in ("data/1", "data2/1", "data.txt"):
             put(path, b"x")

@@ -58,6 +58,31 @@ def test_a_bucket_that_is_not_there(s3):
         depot_of(s3, "nowhere").check()
 
 
+@pytest.mark.parametrize("region", [None, "eu-west-1"])
+def test_a_bucket_is_made_where_that_is_asked_for(s3, region):
+    depot = depot_of(s3, name := f"made-{next(_numbers)}", region=region)
+    depot.check(create=True)
+    depot_of(s3, name, region=region).check()
+    depot.check(create=True)  # it is there
+
+
+def test_a_bucket_that_cannot_be_made(s3):
+    with pytest.raises(DataRefused, match="'No' could not be made: the store answered HTTP 400"):
+        depot_of(s3, "No").check(create=True)
+
+
+@pytest.mark.parametrize("given", [{"access_key_id": "key"}, {"secret_access_key": "very-secret"}])
+def test_half_of_the_keys_is_refused(given):
+    with pytest.raises(DataRefused, match="belong together") as told:
+        object_depot(DatastoreKind.S3, {"bucket": "b"}, given, private=True)
+    assert "very-secret" not in str(told.value)
+
+
+def test_an_endpoint_may_be_a_hosts_name(s3):
+    depot = object_depot(DatastoreKind.S3, {"bucket": "b", "endpoint": "files.example"}, SECRETS, private=True)
+    assert depot._store.config["endpoint"] == "https://files.example"
+
+
 def test_a_server_that_is_not_there(bucket, monkeypatch):
     from trainyard.blobs.depots import objects
 

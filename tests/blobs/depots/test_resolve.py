@@ -1,9 +1,12 @@
 import pytest
+from files_server import serving
 
+from trainyard.blobs.depots import resolve as resolving
 from trainyard.blobs.depots.folder import FolderDepot
 from trainyard.blobs.depots.resolve import folder_of, resolve
+from trainyard.blobs.depots.web import WebDepot
 from trainyard.contract.data import DataFile, DatasetDefinition, DataSource
-from trainyard.contract.errors import DataRefused, NoSuchData
+from trainyard.contract.errors import DataAway, DataRefused, NoSuchData
 
 
 class Web:
@@ -49,6 +52,24 @@ def test_web_addresses_become_folders(depots):
     ]
 
 
+@pytest.mark.parametrize(("busy", "asked"), [(0, 1), (2, 3)])
+def test_a_web_server_that_is_busy_is_asked_again(monkeypatch, busy, asked):
+    monkeypatch.setattr(resolving, "PAUSES_S", (0, 0))
+    with serving() as files:
+        files.content["/a"] = b"content"
+        source, files.busy = DataSource(files.url + "/a"), busy
+        (entry,) = resolve(DatasetDefinition("file", (source,)), lambda _: WebDepot())
+        assert (entry.file.size, len(files.asked)) == (7, asked)
+        files.busy = 3
+        with pytest.raises(DataAway, match="HTTP 503"):
+            resolve(DatasetDefinition("file", (source,)), lambda _: WebDepot())
+
+
+def test_sources_without_files_move_no_others(depots):
+    definition = DatasetDefinition("file", (DataSource("a/1.csv", "one"), DataSource("none/*", "one")))
+    assert [entry.path for entry in resolve(definition, depots, missing_ok=True)] == ["1.csv"]
+
+
 def test_nothing_there_is_told(depots):
     with pytest.raises(NoSuchData, match=r"'a/\*\.parquet' of datastore 'one' matches no file"):
         paths(depots, ("one", "a/*.parquet"))
@@ -73,6 +94,8 @@ def test_steps_choose_among_files(depots):
     ]
     with pytest.raises(DataRefused, match="Files have no 'Colour'"):
         paths(depots, every, steps=({"op": "filter", "expression": ["eq", ["meta", "Colour"], 1]},))
+    with pytest.raises(DataRefused, match="compares what cannot be compared: 11 with 'large'"):
+        paths(depots, every, steps=({"op": "filter", "expression": ["gt", ["meta", "Size"], "large"]},))
 
 
 def test_all_below_a_folder_is_the_folder(depots, tmp_path):

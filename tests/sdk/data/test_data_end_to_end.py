@@ -171,6 +171,9 @@ def test_every_way_to_give_a_run_its_data(workspace, store, submit):
     assert "plain:Direct" in modes
     lineage = {it["consumptionDetails"]["inputName"]: it for it in run.get_details()["inputDatasets"]}
     assert lineage["digits"]["dataset"] == {"id": digits.id, "name": "digits", "version": 1}
+    assert json.loads(json.dumps(lineage["digits"]["dataset"]))["version"] == 1
+    assert lineage["digits"]["dataset"].to_path() == digits.to_path()
+    assert lineage["digits"]["dataset"].register(workspace, "digits-again").id
     assert (lineage["digits"]["files"], lineage["digits"]["bytes"]) == (3, 63)
     assert len(lineage["digits"]["digest"]) == 64
     assert [use.run_id for use in workspace._clients.data.uses_of_dataset("digits", 1)] == [run.id] * 3
@@ -227,8 +230,9 @@ def test_outputs_are_stored_and_registered(workspace, store, submit):
     assert (result.to_path(), result.description, result.tags) == (["/r.csv"], "what came out", {"k": "v"})
     assert Dataset.get_by_name(workspace, "rows").to_pandas_dataframe().to_dict("list") == {"n": [1]}
     assert Dataset.File.from_files((store, f"sent/{run.id}/sent")).to_path() == ["/r.csv"]
-    names = [(it["dataset"]["name"], it["dataset"]["version"]) for it in run.get_details()["outputDatasets"]]
-    assert names == [("result", 1), ("rows", 1)]
+    left = {it["outputDetails"]["outputName"]: it["dataset"] for it in run.get_details()["outputDatasets"]}
+    assert {name: (it.name, it.version) for name, it in left.items()} == {"placed": ("result", 1), "sent": ("rows", 1)}
+    assert left["sent"].to_pandas_dataframe().to_dict("list") == {"n": [1]}
 
 
 def test_a_failed_run_keeps_what_it_wrote_and_registers_nothing(workspace, store, submit):

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from files_server import serving
 
 from azureml.core import Dataset
 from azureml.data.dataset_error_handling import DatasetValidationError
@@ -192,6 +193,57 @@ def test_only_the_columns_that_are_asked_for_are_read(tmp_path, parquet, monkeyp
 # Time
 
 
+@pytest.fixture
+def monthly():
+    """Three months of a table on a web server, and what was asked of it."""
+    with serving() as files:
+        for month in (1, 2, 3):
+            rows = "".join(f"{day},2020-{month:02}-{day:02}\n" for day in (1, 28))
+            files.content[f"/sales/east{month}/2020/{month:02}/t.csv"] = f"n,when\n{rows}".encode()
+        addresses = [files.url + path for path in files.content]
+        form = "{area}/{month:yyyy/MM}/t.csv"
+        made = Dataset.Tabular.from_delimited_files(addresses, validate=False, partition_format=form)
+        fetched = lambda: sorted({path for method, path, _ in files.asked if method == "GET"})  # noqa: E731
+        yield made.with_timestamp_columns("when", "month"), fetched
+
+
+def test_of_a_table_from_afar_only_the_files_of_the_wanted_rows_come(monthly):
+    table, fetched = monthly
+    assert table.take(2).to_pandas_dataframe()["n"].tolist() == [1, 28]
+    assert fetched() == ["/sales/east1/2020/01/t.csv"]
+    assert table.take(3).to_pandas_dataframe()["n"].tolist() == [1, 28, 1]
+    assert len(fetched()) == 3
+
+
+@pytest.mark.parametrize(
+    ("cut", "numbers", "months"),
+    [
+        (lambda it: it.time_after(pd.Timestamp(2020, 3, 4).to_pydatetime()), [28], ["03"]),
+        (lambda it: it.time_before(pd.Timestamp(2020, 1, 31).to_pydatetime()), [1, 28], ["01"]),
+        (lambda it: it.time_between(day(28), pd.Timestamp(2020, 2, 1).to_pydatetime()), [28, 1], ["01", "02"]),
+        (lambda it: it.filter(it["area"] == "east2"), [1, 28], ["02"]),
+        (lambda it: it.filter(it["area"].is_null() | (it["n"] == 1)), [1, 1, 1], ["01", "02", "03"]),
+        (lambda it: it.filter(it["area"] == "west"), [], ["01"]),  # the columns are known all the same
+        (lambda it: it.take(6).filter(it["area"] == "east3"), [1, 28], ["01", "02", "03"]),
+    ],
+)
+def test_of_a_table_in_partitions_only_those_come_that_can_have_rows(monthly, cut, numbers, months):
+    table, fetched = monthly
+    frame = cut(table).to_pandas_dataframe()
+    assert frame["n"].tolist() == numbers
+    assert list(frame) == ["n", "when", "area", "month"]
+    assert [path.split("/")[4] for path in fetched()] == months
+
+
+def test_a_partition_that_is_read_as_a_number_is_compared_as_one(tmp_path):
+    (tmp_path / "2020").mkdir()
+    (tmp_path / "2020/t.csv").write_text("n\n1\n")
+    types = {"year": DataType.to_long()}
+    source, form = str(tmp_path / "*/t.csv"), "{year}/t.csv"
+    made = Dataset.Tabular.from_delimited_files(source, set_column_types=types, partition_format=form)
+    assert rows(made.filter(made["year"] == 2020)) == [[1, 2020]]
+
+
 def test_time_cuts(csv):
     timed = csv.with_timestamp_columns("when")
     first, last = day(1), day(5)
@@ -227,6 +279,7 @@ def test_a_profile(csv):
     x, name = profile.columns["x"], profile.columns["name"]
     assert (x.min, x.max, x.mean, x.missing_count) == (1, 3, 2.0, 0)
     assert (name.missing_count, name.unique_values) == (1, 2)
+    assert "missing_count" in repr(profile)
 
 
 # Bad input
@@ -239,14 +292,32 @@ def test_what_is_not_there_is_told_when_the_dataset_is_made(tmp_path):
 
 
 def test_a_missing_column_says_which_there_are(csv, parquet):
-    with pytest.raises(UserErrorException, match=r"no column 'y'. The columns are 'x', 'name', 'when'"):
-        csv.drop_columns("y").to_pandas_dataframe()
     with pytest.raises(UserErrorException, match=r"no column 'y'. The columns are 'n', 's', 'unread'"):
         parquet.keep_columns("y").to_pandas_dataframe()
     with pytest.raises(UserErrorException, match="no column 'y'"):
         parquet.filter(parquet["y"] > 1).to_pandas_dataframe()
     with pytest.raises(UserErrorException, match=r"no column 'y'. The columns are 'x', 'name', 'when'"):
         csv.keep_columns(["x", "y"]).to_pandas_dataframe()
+
+
+def test_dropping_what_is_not_there_is_said_and_does_no_harm(csv):
+    with pytest.warns(UserWarning, match="no column 'absent' to drop. The columns are 'x', 'name', 'when'"):
+        frame = csv.drop_columns(["absent", "name"]).to_pandas_dataframe()
+    assert list(frame) == ["x", "when"]
+
+
+@pytest.mark.parametrize("column", ["x", "name"])
+def test_cuts_by_what_is_no_time_are_told(csv, column):
+    with pytest.raises(UserErrorException, match=f"'{column}' is not of times"):
+        csv.with_timestamp_columns(column).time_after(day(1)).to_pandas_dataframe()
+
+
+def test_values_that_parquet_cannot_hold_are_told(tmp_path):
+    from trainyard.sdk.data.tabular_files import write_parquet
+
+    frame = pd.DataFrame({"good": [1, 2], "mixed": [1, "x"]})
+    with pytest.raises(UserErrorException, match=r"cannot be written as Parquet: .*mixed.*astype"):
+        write_parquet(frame, None, "", show=False)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -265,7 +336,7 @@ def test_a_type_of_a_column_that_is_not_there_is_told(tmp_path, form):
 def test_a_row_of_too_many_values_moves_none_of_them(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2,3\n")
     made = Dataset.Tabular.from_delimited_files(str(tmp_path / "t.csv"))
-    with pytest.raises(UserErrorException, match=r"t\.csv cannot be read as delimited text"):
+    with pytest.raises(UserErrorException, match=r"t\.csv has rows of more values than the 2 columns"):
         made.to_pandas_dataframe()
     (tmp_path / "t.csv").write_text("a,b\n1,2,\n3,4,\n")
     assert made.to_pandas_dataframe().to_dict("list") == {"a": [1, 3], "b": [2, 4]}

@@ -61,17 +61,28 @@ def test_every_workspace_has_two_of_its_own(data):
         ("workspaceblobstore", "AzureBlob", True),
         ("workspacefilestore", "AzureFile", False),
     ]
-    for change in (
-        lambda: data.unregister_datastore("workspaceblobstore"),
-        lambda: data.set_default_datastore("workspacefilestore"),
-    ):
-        with pytest.raises(Conflict):
-            change()
+    with pytest.raises(Conflict):
+        data.unregister_datastore("workspaceblobstore")
+
+
+def test_either_of_its_own_may_be_the_default(data):
+    assert data.set_default_datastore("workspacefilestore").is_default
+    for _ in range(2):  # the second time changes nothing
+        assert [(it.name, it.is_default) for it in data.datastores()] == [
+            ("workspaceblobstore", False),
+            ("workspacefilestore", True),
+        ]
+        data.set_default_datastore("workspacefilestore")
+    data.set_default_datastore("workspaceblobstore")
+    assert [it.is_default for it in data.datastores()] == [True, False]
 
 
 def test_one_is_registered_made_default_replaced_and_unregistered(data, tmp_path):
     new = folder_store(tmp_path)
     assert data.register_datastore(new).path == str(tmp_path / "store")
+    assert data.set_default_datastore("mine").is_default
+    assert [it.name for it in data.datastores() if it.is_default] == ["mine"]
+    data.set_default_datastore("workspacefilestore")
     assert data.set_default_datastore("mine").is_default
     assert [it.name for it in data.datastores() if it.is_default] == ["mine"]
     with pytest.raises(AlreadyExists, match="overwrite=True"):

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from trainyard.blobs.base import BLOCK
 from trainyard.blobs.depots.base import Depot, checked_path
+from trainyard.blobs.depots.containers import make_bucket, make_container
 from trainyard.blobs.depots.web import refuse_private_host
 from trainyard.contract.data import DataFile, DatastoreKind
 from trainyard.contract.errors import BadCredentials, DataAway, DataChanged, DataRefused, NoSuchData, TrainyardError
@@ -30,12 +31,15 @@ def object_depot(kind: DatastoreKind, location: dict[str, Any], secrets: dict[st
         raise DataRefused(
             f"{kind.value} datastores need obstore beside the service. Install it: pip install 'trainyard[objects]'."
         ) from error
-    return ObjectDepot(kind, location, secrets, obstore)
+    return ObjectDepot(kind, location, secrets, obstore, private=private)
 
 
 class ObjectDepot(Depot):
-    def __init__(self, kind: DatastoreKind, location: dict[str, Any], secrets: dict[str, str], obstore: Any) -> None:
+    def __init__(
+        self, kind: DatastoreKind, location: dict[str, Any], secrets: dict[str, str], obstore: Any, *, private: bool
+    ) -> None:
         self._obstore = obstore
+        self._private = private
         self._kind, self._location, self._secrets = kind, location, secrets
         self._where = str(location.get("bucket") or location.get("container_name"))
         self._prefix = checked_path(str(location.get("prefix") or ""))
@@ -92,20 +96,34 @@ class ObjectDepot(Depot):
     def check(self, *, create: bool = False) -> None:
         """One listing of one page: it needs the right credentials and a container that is there."""
         try:
+            self._first_page()
+        except NoSuchData:
+            if not create:
+                raise
+            self._make()
+            self._first_page()
+
+    def _first_page(self) -> None:
+        try:
             next(iter(self._obstore.list(self._store, prefix=self._prefix or None, chunk_size=1)), None)
         except self._obstore.exceptions.BaseError as error:
-            told = self._told(error, "")
-            if create and isinstance(told, NoSuchData):
-                raise DataRefused(
-                    f"{self._where!r} is not there, and containers and buckets are not made by this version. Make it "
-                    "with the store's own tools, then register it."
-                ) from error
-            raise told from error
+            raise self._told(error, "") from error
+
+    def _make(self) -> None:
+        if self._kind is DatastoreKind.S3:
+            signed = self._obstore.sign(self._store, "PUT", "", datetime.timedelta(minutes=5))
+            make_bucket(self._where, str(signed), _region(self._location), private=self._private)
+        else:
+            service = _endpoint(self._location) or f"https://{self._location['account_name']}.blob.core.windows.net"
+            account = str(self._location["account_name"])
+            make_container(self._where, service, account, self._secrets, private=self._private)
 
     def _file(self, about: Any) -> DataFile:
         path = about["path"][len(self._prefix) + 1 :] if self._prefix else about["path"]
         changed = int(about["last_modified"].timestamp() * 1_000_000_000)
-        return DataFile(path, about["size"], str(about.get("e_tag") or about.get("version") or changed), changed)
+        # Azure quotes an entity tag when it sends the file, and does not when it lists it
+        version = str(about.get("e_tag") or about.get("version") or changed).strip('"')
+        return DataFile(path, about["size"], version, changed)
 
     def _full(self, path: str) -> str:
         return "/".join(part for part in (self._prefix, path) if part)
@@ -134,16 +152,19 @@ class ObjectDepot(Depot):
 def _s3(location: dict[str, Any], secrets: dict[str, str]) -> Any:
     from obstore.store import S3Store
 
-    config: dict[str, Any] = {"region": location.get("region") or "us-east-1"}
+    if bool(secrets.get("access_key_id")) != bool(secrets.get("secret_access_key")):
+        # half of them would be made up from what the service itself is let in with
+        raise DataRefused("access_key_id and secret_access_key belong together. Give both, or neither.")
+    config: dict[str, Any] = {"region": _region(location)}
     client: dict[str, Any] = dict(_TIMEOUT)
-    if endpoint := location.get("endpoint"):
+    if endpoint := _endpoint(location):
         config["endpoint"] = endpoint
-        client["allow_http"] = str(endpoint).startswith("http://")
-    if not secrets:
+        client["allow_http"] = endpoint.startswith("http://")
+    if not secrets.get("access_key_id"):
         config["skip_signature"] = True
     return S3Store(
         str(location["bucket"]),
-        config=cast("Any", {**config, **secrets}),
+        config=cast("Any", {**config, **(secrets if "skip_signature" not in config else {})}),
         client_options=cast("Any", client),
         retry_config=cast("Any", _RETRY),
     )
@@ -183,6 +204,10 @@ _NO = (
     "403 Forbidden",
     "401 Unauthorized",
 )
+
+
+def _region(location: dict[str, Any]) -> str:
+    return str(location.get("region") or "us-east-1")
 
 
 def _endpoint(location: dict[str, Any]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import re
+import time
 import urllib.parse
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from typing import Any
 from trainyard.blobs.depots.base import Depot, checked_path
 from trainyard.blobs.depots.patterns import fixed_folder, is_pattern, matches
 from trainyard.contract.data import DataFile, DatasetDefinition, DataSource
-from trainyard.contract.errors import DataRefused, NoSuchData
+from trainyard.contract.errors import DataAway, DataRefused, NoSuchData
 
 _FEW = 4  # below this many, starting threads costs more than it saves
 _LOOKS = 8
+PAUSES_S = (0.2, 0.5, 1.0)  # before a web server that did not answer is asked again
 DepotOf = Callable[[DataSource], Depot]
 
 
@@ -33,7 +35,7 @@ def resolve(definition: DatasetDefinition, depot_of: DepotOf, *, missing_ok: boo
     """Every file, in order, after the steps that choose among files. `missing_ok`: sources that have none count for
     nothing."""
     found = _in_parallel([(source, depot_of(source)) for source in definition.sources], missing_ok=missing_ok)
-    entries = _named(found)
+    entries = _named([it for it in found if it[2]])
     if definition.kind == "file":
         for step in definition.steps:
             entries = choose(entries, step)
@@ -63,7 +65,7 @@ def _in_parallel(
 
 def _files(source: DataSource, depot: Depot) -> tuple[Depot, list[DataFile]]:
     if source.is_web:
-        if (file := depot.look(source.path)) is None:
+        if (file := _looked_at(depot, source.path)) is None:
             raise NoSuchData(f"There is nothing at {source.path}. Check the address.")
         return depot, [file]
     path = checked_path(source.path)
@@ -76,6 +78,16 @@ def _files(source: DataSource, depot: Depot) -> tuple[Depot, list[DataFile]]:
     if not files:
         raise NoSuchData(f"{said(source)} matches no file. Check the path, and that the files were uploaded.")
     return depot, files
+
+
+def _looked_at(depot: Depot, url: str) -> DataFile | None:
+    """A server that is busy or just starting is asked again, as it is when its file is fetched."""
+    for pause in PAUSES_S:
+        try:
+            return depot.look(url)
+        except DataAway:
+            time.sleep(pause)
+    return depot.look(url)
 
 
 def said(source: DataSource) -> str:
@@ -181,7 +193,13 @@ def holds(expression: Any, value: Callable[[str], Any]) -> Any:
     values = [holds(part, value) for part in parts]
     if op not in OPERATIONS:
         raise DataRefused(f"There is no operation {op!r} in filters.")
-    return OPERATIONS[op](*values)
+    try:
+        return OPERATIONS[op](*values)
+    except (TypeError, AttributeError) as error:
+        raise DataRefused(
+            f"The filter compares what cannot be compared: {values[0]!r} with {values[-1]!r}. Size is a number, "
+            "Path and Name are text, LastModifiedTime is a datetime."
+        ) from error
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -209,6 +227,7 @@ def _about(entry: Entry, name: str) -> Any:
         case "Path" | "Name":
             return "/" + entry.path if name == "Path" else entry.path.rpartition("/")[2]
         case "LastModifiedTime" | "CreatedTime" | "ModifiedTime":
-            return datetime.datetime.fromtimestamp(entry.file.changed_ns / 1e9, datetime.UTC).isoformat()
+            changed = datetime.datetime.fromtimestamp(entry.file.changed_ns / 1e9, datetime.UTC)
+            return changed.replace(tzinfo=None).isoformat()  # as filters say it
         case unknown:
             raise DataRefused(f"Files have no {unknown!r}. They have Size, Path, Name and LastModifiedTime.")

@@ -96,7 +96,7 @@ class WebDepot(Depot):
     ) -> tuple[http.client.HTTPResponse, _Closing]:
         where, private = self.mapped(url)
         for _ in range(_MOST_REDIRECTS + 1):
-            connection, target = _connection(where, url, private)
+            connection, target = connect(where, url, private=private)
             try:
                 # as the address is stored, not packed for the way: sizes and resumes are about the file itself
                 connection.request(method, target, headers={"Accept-Encoding": "identity", **(headers or {})})
@@ -169,7 +169,8 @@ def _map_of(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         ) from error
 
 
-def _connection(where: str, url: str, private: bool) -> tuple[http.client.HTTPConnection, str]:
+def connect(where: str, url: str, *, private: bool) -> tuple[http.client.HTTPConnection, str]:
+    """A connection for one request to `where`, and what to ask it for. `url`: what the user knows it as."""
     parts = urllib.parse.urlsplit(where)
     try:
         port = parts.port

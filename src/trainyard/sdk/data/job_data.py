@@ -39,6 +39,10 @@ class _Named(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __repr__(self) -> str:
+        """Without getting any dataset."""
+        return repr({name: "a dataset" if callable(it) else it for name, it in self._values.items()})
+
 
 def inputs(workspace: Workspace) -> Mapping[str, Any]:
     found: dict[str, Any] = {}

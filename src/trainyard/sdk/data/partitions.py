@@ -14,8 +14,21 @@ _TIMES = {"yyyy": ("%Y", r"\d{4}"), "MM": ("%m", r"\d{2}"), "dd": ("%d", r"\d{2}
 _TIMES |= {"HH": ("%H", r"\d{2}"), "mm": ("%M", r"\d{2}"), "ss": ("%S", r"\d{2}")}
 
 
+_SPANS = {"ss": 1, "mm": 60, "HH": 3600, "dd": 86400, "MM": 31 * 86400, "yyyy": 366 * 86400}  # seconds, at most
+
+
 def keys_of(form: str | None) -> list[str]:
     return [name for name, _ in _KEY.findall(form or "")]
+
+
+def spans_of(form: str | None) -> dict[str, datetime.timedelta]:
+    """Of each key that is a time, how long a partition lasts at most."""
+    found = {}
+    for name, said in _KEY.findall(form or ""):
+        seconds = [span for token, span in _SPANS.items() if token in said]
+        if seconds:
+            found[name] = datetime.timedelta(seconds=min(seconds))
+    return found
 
 
 def check_form(form: str) -> None:

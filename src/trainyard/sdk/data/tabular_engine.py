@@ -13,6 +13,7 @@ from trainyard.contract.data import DatasetDefinition
 from trainyard.sdk.data.tabular_plan import have, plan_of, wanted
 from trainyard.sdk.data.tabular_readers import read
 from trainyard.sdk.data.tabular_types import typed
+from trainyard.sdk.effects import tell_once
 from trainyard.sdk.errors import UserErrorException
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ def check_times(frame: Any, columns: list[str]) -> None:
     for column in columns:
         have(frame, [column])
         if not pandas.api.types.is_datetime64_any_dtype(frame[column]):
-            raise UserErrorException(
-                f"Column {column!r} is not of times. Read it with "
-                f"set_column_types={{{column!r}: DataType.to_datetime()}}."
-            )
+            raise _not_of_times(column)
 
 
 def _apply(pandas: Any, frame: Any, step: dict[str, Any]) -> Any:
@@ -46,8 +44,8 @@ def _apply(pandas: Any, frame: Any, step: dict[str, Any]) -> Any:
             have(frame, step["columns"])
             return frame[list(step["columns"])]
         case "drop":
-            have(frame, step["columns"])
-            return frame.drop(columns=step["columns"])
+            _tell_of_absent(frame, step["columns"])
+            return frame.drop(columns=step["columns"], errors="ignore")
         case "skip":
             return frame.iloc[step["count"] :]
         case "take":
@@ -63,6 +61,13 @@ def _apply(pandas: Any, frame: Any, step: dict[str, Any]) -> Any:
             return frame[_time_mask(pandas, frame, step)]
         case unknown:
             raise UserErrorException(f"A tabular dataset has no step {unknown!r}. Make it again with this version.")
+
+
+def _tell_of_absent(frame: Any, columns: list[str]) -> None:
+    """What is not there is dropped already, as in the SDK: scripts name columns that only some files have."""
+    if absent := [name for name in columns if name not in frame.columns]:
+        have = ", ".join(map(repr, frame.columns))
+        tell_once(f"drop_columns: there is no column {absent[0]!r} to drop. The columns are {have}.")
 
 
 def _numbers(count: int, seed: int) -> Any:
@@ -108,8 +113,7 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _time_mask(pandas: Any, frame: Any, step: dict[str, Any]) -> Any:
-    have(frame, [step["column"]])
-    times = pandas.to_datetime(frame[step["column"]], utc=True, errors="coerce").dt.tz_localize(None)
+    times = _times_of(pandas, frame, step["column"])
     mask = times.notna()
     if step["after"]:
         bound = pandas.Timestamp(step["after"])
@@ -118,3 +122,20 @@ def _time_mask(pandas: Any, frame: Any, step: dict[str, Any]) -> Any:
         bound = pandas.Timestamp(step["before"])
         mask &= times <= bound if step["include"] else times < bound
     return mask
+
+
+def _times_of(pandas: Any, frame: Any, name: str) -> Any:
+    have(frame, [name])
+    column = frame[name]
+    if pandas.api.types.is_numeric_dtype(column):
+        raise _not_of_times(name)
+    times = pandas.to_datetime(column, utc=True, errors="coerce", format="mixed").dt.tz_localize(None)
+    if column.notna().any() and times.isna().all():
+        raise _not_of_times(name)
+    return times
+
+
+def _not_of_times(name: str) -> UserErrorException:
+    return UserErrorException(
+        f"Column {name!r} is not of times. Read it with set_column_types={{{name!r}: DataType.to_datetime()}}."
+    )

@@ -14,10 +14,9 @@ from trainyard.sdk.errors import UserErrorException
 
 
 def write_parquet(frame: Any, store: Any, folder: str, *, row_group_size: int | None = None, show: bool) -> None:
-    wanted("pyarrow")
     with tempfile.TemporaryDirectory(prefix="trainyard-table-") as aside:
         file = os.path.join(aside, "part-00000.parquet")
-        frame.to_parquet(file, index=False, **({"row_group_size": row_group_size} if row_group_size else {}))
+        _as_parquet(frame, file, **({"row_group_size": row_group_size} if row_group_size else {}))
         upload(store._depot(), [(file, "part-00000.parquet")], folder, overwrite=True, show=show)
 
 
@@ -34,8 +33,7 @@ def to_files(dataset: Any, form: str, separator: str = ",") -> Any:
         if form == "csv":
             frame.to_csv(file, index=False, sep=separator)
         else:
-            wanted("pyarrow")
-            frame.to_parquet(file, index=False)
+            _as_parquet(frame, file)
         upload(store._depot(), [(file, name)], folder, overwrite=True, show=False)
     return FileDataset(DatasetDefinition("file", (DataSource(folder, store.name),)), store.workspace)
 
@@ -54,8 +52,7 @@ def partitioned(dataset: Any, keys: Any, target: Any, name: str | None, show: bo
         files = []
         for number, (values, rows) in enumerate(frame.groupby(keys, dropna=False)):
             file = os.path.join(aside, f"{number}.parquet")
-            wanted("pyarrow")
-            rows.drop(columns=keys).to_parquet(file, index=False)
+            _as_parquet(rows.drop(columns=keys), file)
             files.append((file, "/".join([*map(_as_folder, values), "part-00000.parquet"])))
         upload(store._depot(), files, top, overwrite=True, show=show)
     form = "/".join([top, *(f"{{{key}}}" for key in keys), "*.parquet"])
@@ -66,6 +63,18 @@ def partitioned(dataset: Any, keys: Any, target: Any, name: str | None, show: bo
         else TabularDatasetFactory.from_parquet_files(path, validate=False, partition_format=form)
     )
     return made.register(store.workspace, name, create_new_version=True) if name else made
+
+
+def _as_parquet(frame: Any, file: str, **options: Any) -> None:
+    arrow = wanted("pyarrow")
+    try:
+        frame.to_parquet(file, index=False, **options)
+    except (arrow.ArrowException, ValueError, TypeError) as error:
+        said = next((str(part) for part in error.args if "column" in str(part)), str(error)).splitlines()[0]
+        raise UserErrorException(
+            f"The table cannot be written as Parquet: {said}. Give each column values of one type, such as "
+            "frame.astype({'column': str})."
+        ) from error
 
 
 def _as_folder(value: Any) -> str:

@@ -28,6 +28,11 @@ class Plan:
     rows: int | None  # None: all
     conditions: tuple[dict[str, Any], ...]  # filters that Parquet may apply early; they are applied again afterwards
 
+    @property
+    def is_short(self) -> bool:
+        """A few rows, and the first ones: not all files need be read."""
+        return self.rows is not None and not self.conditions
+
 
 def plan_of(definition: DatasetDefinition) -> Plan:
     """Pure. `keep` limits the columns to what it names and what the steps before it look at."""

@@ -7,6 +7,7 @@ from typing import Any
 from trainyard.sdk.data.tabular_plan import wanted
 
 _QUANTILES = (0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
+_SHOWN = ("type", "count", "missing_count", "unique_values", "min", "max", "mean", "std")
 
 
 class ColumnProfile:
@@ -28,6 +29,9 @@ class DatasetProfile:
     def to_pandas(self) -> Any:
         rows = {name: vars(column) for name, column in self.columns.items()}
         return wanted("pandas").DataFrame.from_dict(rows, orient="index")
+
+    def __repr__(self) -> str:
+        return str(self.to_pandas().reindex(columns=list(_SHOWN)).to_string())
 
     def _repr_html_(self) -> str:
         return str(self.to_pandas().to_html())

@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from trainyard.contract.data import DatasetDefinition
 from trainyard.sdk.data.tabular_plan import Plan, columns_in, have_names, wanted
+from trainyard.sdk.data.tabular_sources import files_here, wanted_entries
 from trainyard.sdk.data.tabular_types import times_found
 from trainyard.sdk.errors import UserErrorException, sdk_errors
 
 if TYPE_CHECKING:
     from trainyard.blobs.depots.resolve import Entry
     from trainyard.sdk.workspace import Workspace
+
+    Parts = Iterable[Sequence[tuple[Entry, str]]]  # see tabular_sources.files_here
 
 
 def read(pandas: Any, definition: DatasetDefinition, workspace: Workspace | None, plan: Plan) -> Any:
@@ -24,17 +28,17 @@ def read(pandas: Any, definition: DatasetDefinition, workspace: Workspace | None
         return _read_query(pandas, definition, workspace, plan)
     from trainyard.sdk.data.data_here import cache, entries_of
 
-    entries = entries_of(definition, workspace)
-    with sdk_errors(), cache().paths(entries) as paths:
-        return _READERS[form](pandas, definition, plan, list(zip(entries, paths, strict=True)))
+    with sdk_errors():
+        entries = wanted_entries(entries_of(definition, workspace), definition, plan)
+        with files_here(cache(), entries, plan) as parts:
+            return _READERS[form](pandas, definition, plan, parts)
 
 
-def _read_parquet(pandas: Any, definition: DatasetDefinition, plan: Plan, files: list[tuple[Entry, str]]) -> Any:
+def _read_parquet(pandas: Any, definition: DatasetDefinition, plan: Plan, parts: Parts) -> Any:
     datasets, arrow = wanted("pyarrow.dataset"), wanted("pyarrow")
     columns = None if plan.columns is None else [it for it in plan.columns if it not in _made_columns(definition)]
     frames, left = [], plan.rows
-    groups = [files] if not _made_columns(definition) else [[file] for file in files]
-    for group in groups:
+    for group in ([file] for part in parts for file in part) if _made_columns(definition) else parts:
         try:
             table = datasets.dataset([path for _, path in group], format="parquet")
             schema = arrow.unify_schemas([part.physical_schema for part in table.get_fragments()])
@@ -59,11 +63,11 @@ def _read_parquet(pandas: Any, definition: DatasetDefinition, plan: Plan, files:
     return pandas.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
 
-def _read_delimited(pandas: Any, definition: DatasetDefinition, plan: Plan, files: list[tuple[Entry, str]]) -> Any:
+def _read_delimited(pandas: Any, definition: DatasetDefinition, plan: Plan, parts: Parts) -> Any:
     reader, frames, left = definition.reader, [], plan.rows
     names: list[str] | None = None
     known = dict.fromkeys(_made_columns(definition))
-    for at, (entry, path) in enumerate(files):
+    for at, (entry, path) in enumerate(chain.from_iterable(parts)):
         header = reader["header"]
         has_header = header in ("ALL_FILES_HAVE_SAME_HEADERS", "COMBINE_ALL_FILES_HEADERS") or (
             header == "ONLY_FIRST_FILE_HAS_HEADERS" and at == 0
@@ -119,21 +123,26 @@ def _read_one_delimited(
             frame = pandas.read_csv(path, nrows=rows, usecols=wanted_here, **options)
     except pandas.errors.EmptyDataError:
         frame, head = pandas.DataFrame(columns=names or []), names or []
-    except (pandas.errors.ParserError, pandas.errors.ParserWarning, UnicodeError) as error:
+    except pandas.errors.ParserWarning as error:
         raise UserErrorException(
-            f"{name} cannot be read as delimited text: {error}. Check separator, encoding and header."
+            f"{name} has rows of more values than the {len(head)} columns of its header. Check separator and header."
+        ) from error
+    except (pandas.errors.ParserError, UnicodeError) as error:
+        said = str(error).strip().rstrip(".")
+        raise UserErrorException(
+            f"{name} cannot be read as delimited text: {said}. Check separator, encoding and header."
         ) from error
     frame.columns = [str(column) for column in frame.columns]
     frame.attrs["all_columns"] = head
     return times_found(pandas, frame, reader) if reader["infer"] else frame
 
 
-def _read_json_lines(pandas: Any, definition: DatasetDefinition, plan: Plan, files: list[tuple[Entry, str]]) -> Any:
+def _read_json_lines(pandas: Any, definition: DatasetDefinition, plan: Plan, parts: Parts) -> Any:
     import gzip
     import json
 
     reader, frames, left = definition.reader, [], plan.rows
-    for entry, path in files:
+    for entry, path in chain.from_iterable(parts):
         records: list[dict[str, Any]] = []
         opened = gzip.open if entry.path.endswith(".gz") else open
         with opened(path, "rt", encoding=reader["encoding"]) as lines:

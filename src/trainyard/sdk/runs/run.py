@@ -150,7 +150,8 @@ class Run(RunLogs, RunModels, RunChildren):
     def get_details(self) -> dict[str, Any]:
         from trainyard.sdk.runs import run_details
 
-        return run_details.details(self._fresh(), self._logs(self._log_url), self._uses())
+        workspace, logs = self._experiment.workspace, self._logs(self._log_url)
+        return run_details.details(workspace, self._fresh(), logs, self._uses())
 
     def get_environment(self) -> Environment:
         """The environment of a submitted run. Submitted again as it is, it is built from the run's own lock."""

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainyard.contract.data import DataUse
 from trainyard.contract.runs import RunError, RunRecord
+from trainyard.sdk.data.used_dataset import UsedDataset
 from trainyard.sdk.times import iso
+
+if TYPE_CHECKING:
+    from trainyard.sdk.workspace import Workspace
 
 LOG_FOLDERS = ("azureml-logs/", "user_logs/", "system_logs/", "logs/")
 
 
-def details(record: RunRecord, log_files: dict[str, str], uses: Sequence[DataUse] = ()) -> dict[str, Any]:
+def details(
+    workspace: Workspace, record: RunRecord, log_files: dict[str, str], uses: Sequence[DataUse] = ()
+) -> dict[str, Any]:
     """The SDK's keys, in its order; times, warnings and the error only where there are any."""
     said: dict[str, Any] = {
         "runId": record.run_id,
@@ -25,8 +31,8 @@ def details(record: RunRecord, log_files: dict[str, str], uses: Sequence[DataUse
         "warnings": [{"source": "Trainyard", "message": text} for text in record.warnings],
         "error": error_details(record.error) if record.error else None,
         "properties": dict(record.properties),
-        "inputDatasets": [_use(use) for use in uses if not use.output],
-        "outputDatasets": [_use(use) for use in uses if use.output],
+        "inputDatasets": [_input(workspace, use) for use in uses if not use.output],
+        "outputDatasets": [_output(workspace, use) for use in uses if use.output],
         "runDefinition": record.spec.definition if record.spec else None,
         "logFiles": log_files,
         "submittedBy": record.created_by,
@@ -35,11 +41,24 @@ def details(record: RunRecord, log_files: dict[str, str], uses: Sequence[DataUse
     return {key: value for key, value in said.items() if value or key not in optional}
 
 
-def _use(use: DataUse) -> dict[str, Any]:
-    """One line of lineage: which dataset, how, and what it was then."""
+def _input(workspace: Workspace, use: DataUse) -> dict[str, Any]:
+    how = {"type": "Reference", "inputName": use.name, "mechanism": use.mode.value.capitalize()}
+    return {"dataset": UsedDataset(workspace, use), "consumptionDetails": how, **_as_it_was(use)}
+
+
+def _output(workspace: Workspace, use: DataUse) -> dict[str, Any]:
     return {
-        "dataset": {"id": use.dataset_id, "name": use.dataset_name, "version": use.dataset_version},
-        "consumptionDetails": {"type": "Reference", "inputName": use.name, "mechanism": use.mode.value.capitalize()},
+        "identifier": {"savedId": use.dataset_id},
+        "outputType": "RunOutput",
+        "outputDetails": {"outputName": use.name, "mechanism": use.mode.value.capitalize()},
+        "dataset": UsedDataset(workspace, use),
+        **_as_it_was(use),
+    }
+
+
+def _as_it_was(use: DataUse) -> dict[str, Any]:
+    """The data at the time of the run: where from, and in one word what."""
+    return {
         "sources": [{"datastore": source.datastore, "path": source.path} for source in use.sources],
         "digest": use.digest,
         "files": use.files,

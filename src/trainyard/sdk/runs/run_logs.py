@@ -21,7 +21,8 @@ class RunLogs(RunArtifacts):
     def get_details_with_logs(self) -> dict[str, Any]:
         from trainyard.sdk.runs import run_details
 
-        return run_details.details(self._fresh(), self._logs(self._log_text), self._uses())
+        workspace, logs = self._experiment.workspace, self._logs(self._log_text)
+        return run_details.details(workspace, self._fresh(), logs, self._uses())
 
     def follow_log(self, rank: int = 0, name: str | None = None) -> Iterator[str]:
         """The lines of what a rank writes, as it writes them, until the run is over; `name` for any other log.

@@ -65,10 +65,10 @@ def get_datastore(request: Request, workspace_id: str, name: str) -> DatastoreRe
 
 @router.post("/datastores/{name}/default")
 def set_default_datastore(request: Request, workspace_id: str, name: str) -> DatastoreRecord:
-    context = context_of(request)
-    principal_of(request).require_owner("change the default datastore")
+    context, principal = context_of(request), principal_of(request)
+    principal.require_owner("change the default datastore")
     with context.db.write() as tx:
-        stores.set_default(tx, workspace_id, name)
+        stores.set_default(tx, context, workspace_id, principal.name, name)
         return stores.get(tx, context, workspace_id, name)
 
 

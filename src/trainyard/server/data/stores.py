@@ -64,29 +64,40 @@ def register(tx: Connection, context: Context, workspace_id: str, who: str, new:
 
 
 def get(tx: Connection, context: Context, workspace_id: str, name: str) -> DatastoreRecord:
-    return _record(context, row_of(tx, workspace_id, name), has_default=_has_default(tx, workspace_id))
+    return _record(context, row_of(tx, workspace_id, name), default=_default_name(tx, workspace_id))
 
 
 def list_all(tx: Connection, context: Context, workspace_id: str) -> list[DatastoreRecord]:
-    rows = tx.execute(
-        select(datastores).where(datastores.c.workspace_id == workspace_id).order_by(datastores.c.name)
-    ).all()
-    has_default = any(row.is_default for row in rows)
+    registered = (datastores.c.workspace_id == workspace_id) & datastores.c.name.not_in(_BUILT_IN)
+    rows = tx.execute(select(datastores).where(registered).order_by(datastores.c.name)).all()
     own = [_built_in(workspace_id, name) for name in _BUILT_IN]
-    return [_record(context, row, has_default=has_default) for row in [*own, *rows]]
+    default_name = _default_name(tx, workspace_id)
+    return [_record(context, row, default=default_name) for row in [*own, *rows]]
 
 
 def default(tx: Connection, context: Context, workspace_id: str) -> DatastoreRecord:
-    return next(record for record in list_all(tx, context, workspace_id) if record.is_default)
+    return get(tx, context, workspace_id, _default_name(tx, workspace_id))
 
 
-def set_default(tx: Connection, workspace_id: str, name: str) -> None:
-    row_of(tx, workspace_id, name)
+def set_default(tx: Connection, context: Context, workspace_id: str, who: str, name: str) -> None:
+    row = row_of(tx, workspace_id, name)
     mine = datastores.c.workspace_id == workspace_id
     tx.execute(update(datastores).where(mine).values(is_default=False))
-    if name in _BUILT_IN and name != DEFAULT_DATASTORE:
-        raise Conflict(f"{name!r} cannot be the default datastore. Choose {DEFAULT_DATASTORE!r} or one of your own.")
-    tx.execute(update(datastores).where(mine, datastores.c.name == name).values(is_default=True))
+    tx.execute(delete(datastores).where(mine, datastores.c.name.in_(_BUILT_IN)))
+    if name not in _BUILT_IN:
+        tx.execute(update(datastores).where(mine, datastores.c.name == name).values(is_default=True))
+    elif name != DEFAULT_DATASTORE:  # one of our own has a row only while it is the default in the other's place
+        tx.execute(
+            insert(datastores).values(
+                workspace_id=workspace_id,
+                name=name,
+                created_by=who,
+                kind=row.kind,
+                location={},
+                is_default=True,
+                created_ns=context.clock(),
+            )
+        )
 
 
 def unregister(tx: Connection, workspace_id: str, name: str) -> None:
@@ -104,7 +115,7 @@ def row_of(tx: Connection, workspace_id: str, name: str) -> Row[Any] | Any:
     here = (datastores.c.workspace_id == workspace_id) & (datastores.c.name == name)
     if (row := tx.execute(select(datastores).where(here)).first()) is None:
         known = tx.execute(select(datastores.c.name).where(datastores.c.workspace_id == workspace_id)).scalars()
-        raise UnknownDatastore(name, [*_BUILT_IN, *known])
+        raise UnknownDatastore(name, sorted({*_BUILT_IN, *known}))
     return row
 
 
@@ -156,16 +167,16 @@ class _BuiltIn:
     def __init__(self, workspace_id: str, name: str) -> None:
         self.workspace_id, self.name, self.kind = workspace_id, name, _BUILT_IN[name].value
         self.location: dict[str, Any] = {"account_name": "trainyard", "container_name": f"azureml-{name}"}
-        self.sealed, self.is_default, self.created_by, self.created_ns = None, False, "trainyard", 0
+        self.sealed, self.created_by, self.created_ns = None, "trainyard", 0
 
 
 def _built_in(workspace_id: str, name: str) -> _BuiltIn:
     return _BuiltIn(workspace_id, name)
 
 
-def _has_default(tx: Connection, workspace_id: str) -> bool:
+def _default_name(tx: Connection, workspace_id: str) -> str:
     mine = (datastores.c.workspace_id == workspace_id) & datastores.c.is_default.is_(True)
-    return tx.execute(select(datastores.c.name).where(mine)).first() is not None
+    return str(tx.execute(select(datastores.c.name).where(mine)).scalar() or DEFAULT_DATASTORE)
 
 
 def drop_folders(context: Context, workspace_id: str) -> None:
@@ -173,7 +184,7 @@ def drop_folders(context: Context, workspace_id: str) -> None:
     shutil.rmtree(os.path.dirname(_own_folder(context, workspace_id, DEFAULT_DATASTORE)), ignore_errors=True)
 
 
-def _record(context: Context, row: Any, *, has_default: bool) -> DatastoreRecord:
+def _record(context: Context, row: Any, *, default: str) -> DatastoreRecord:
     built_in = row.name in _BUILT_IN
     path = _own_folder(context, row.workspace_id, row.name) if built_in else row.location.get("path")
     if built_in:
@@ -186,7 +197,7 @@ def _record(context: Context, row: Any, *, has_default: bool) -> DatastoreRecord
         created_ns=row.created_ns,
         location=row.location,
         path=path if built_in or row.kind == DatastoreKind.FOLDER.value else None,
-        is_default=bool(row.is_default) or (row.name == DEFAULT_DATASTORE and not has_default),
+        is_default=row.name == default,
         has_credentials=row.sealed is not None,
     )
 
