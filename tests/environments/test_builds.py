@@ -132,6 +132,17 @@ def test_gpu_packages_become_cpu_packages_where_there_is_no_gpu(ask: Ask, built:
     )
 
 
+def test_a_package_that_needs_an_early_release_keeps_its_newest_version_where_pins_give_way(
+    ask: Ask, built: Make, wheels: Path
+) -> None:
+    wheel(wheels, "fig", "1.0")
+    wheel(wheels, "fig", "3.0", requires=["seed==0.6b0"])
+    wheel(wheels, "fig", "4.0rc1")
+    wheel(wheels, "seed", "0.6b0")  # there are no others of it
+    made = built(ask("fig", "apple==1.3", relax=True))
+    assert version_of(made, "fig") == "3.0"
+
+
 def test_builds_without_cuda_are_preferred_where_there_is_no_gpu(ask: Ask, built: Make, wheels: Path) -> None:
     version = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     wheel(wheels, "torch", "2.0.0+cpu", tag=f"{version}-none-any")
