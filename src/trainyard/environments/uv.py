@@ -60,7 +60,7 @@ class Uv:
         finals: bool = False,
     ) -> str:
         """The lock: every distribution with its version and hashes, in the form of a requirements file. `lowest`: of
-        what is named, the lowest versions; `finals`: early ones only of what is asked for so, or has no others."""
+        what is named, the lowest versions; `finals`: no early ones but those that are asked for."""
         with tempfile.TemporaryDirectory(prefix="trainyard-uv-") as folder:
             source = os.path.join(folder, "requirements.in")
             # constraints are named inside, not on the command line: their addresses may hold credentials
@@ -69,7 +69,7 @@ class Uv:
             argv += ["--generate-hashes"] if hashes else []
             argv += [] if deps else ["--no-deps"]
             argv += ["--resolution", "lowest-direct"] if lowest else []
-            argv += ["--prerelease", "if-necessary"] if finals and not self.options.pre else []
+            argv += ["--prerelease", "explicit"] if finals and not self.options.pre else []
             argv += self._binary_rules(build)
             if constraints := list(constraints):
                 _write(os.path.join(folder, "constraints.txt"), constraints)
