@@ -144,6 +144,16 @@ def test_a_folder_is_registered_listed_and_laid_out_again(workspace, here):
         Model(workspace, "net")
 
 
+def test_a_file_that_is_the_model_already_is_no_obstacle_to_its_download(workspace, here):
+    made = Model.register(workspace, "weights.txt", "here-already")
+    assert made.download(".") == os.path.join(".", "weights.txt")
+    (here / "weights.txt").write_text("3")
+    with pytest.raises(WebserviceException, match=r"weights\.txt exists already"):
+        made.download(".")
+    made.download(".", exist_ok=True)
+    assert (here / "weights.txt").read_text() == "2"
+
+
 def test_the_data_of_a_model_are_data_sets(workspace, here):
     (here / "rows.csv").write_text("a,b\n1,2\n")
     store = workspace.get_default_datastore()
