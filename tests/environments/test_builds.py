@@ -132,6 +132,19 @@ def test_gpu_packages_become_cpu_packages_where_there_is_no_gpu(ask: Ask, built:
     )
 
 
+def test_early_releases_come_only_where_there_are_no_others(ask: Ask, built: Make, wheels: Path) -> None:
+    wheel(wheels, "fig", "1.0")
+    wheel(wheels, "fig", "3.0", requires=["seed==0.6b0"])
+    wheel(wheels, "fig", "4.0rc1")
+    wheel(wheels, "seed", "0.6b0")
+    assert version_of(built(ask("fig", "apple==1.3", relax=True)), "fig") == "3.0"
+    wheel(wheels, "leaf", "1.0", requires=["apple<2"])
+    wheel(wheels, "leaf", "2.0rc1")  # goes with any apple, and is not taken for that
+    wheel(wheels, "kiwi", "1.1")
+    made = built(ask("fig", "leaf", "apple==2.0", "kiwi==1.0", relax=True))
+    assert [version_of(made, name) for name in ("fig", "leaf", "apple", "kiwi")] == ["3.0", "1.0", "1.4", "1.1"]
+
+
 def test_builds_without_cuda_are_preferred_where_there_is_no_gpu(ask: Ask, built: Make, wheels: Path) -> None:
     version = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     wheel(wheels, "torch", "2.0.0+cpu", tag=f"{version}-none-any")

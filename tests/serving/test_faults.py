@@ -122,6 +122,18 @@ def test_an_init_that_hangs_fails_and_shows_where(written, service) -> None:
     assert deployed.workers() == []
 
 
+def test_a_script_that_cannot_be_imported_is_shown_without_our_frames(written, service) -> None:
+    source = written("import no_such_module\ndef init(): pass\ndef run(data): pass\n")
+    error = service(scorer(source)).start().settled().error
+    assert error == (
+        "Version 1 did not start: ModuleNotFoundError: No module named 'no_such_module'\n"
+        "Traceback (most recent call last):\n"
+        f'  File "{source / "score.py"}", line 1, in <module>\n'
+        "    import no_such_module\n"
+        "ModuleNotFoundError: No module named 'no_such_module'"
+    )
+
+
 def test_a_process_that_leaks_is_replaced_before_it_hurts(of_script: OfScript) -> None:
     deployed = of_script(ON_DEMAND, memory_mb=150)
     pid = deployed.post({"leak": 200}).json

@@ -189,10 +189,11 @@ class NoSuchData(NotFound):
 class UnknownModel(NotFound):
     code = "model.unknown"
 
-    def __init__(self, what: str, known: Iterable[str] = ()) -> None:
-        have = ", ".join(sorted(known)) or "none yet"
+    def __init__(self, what: str, near: Iterable[str] = (), name: str | None = None) -> None:
+        have = ", ".join(near) or "none yet"
+        by_id = f"An id is given as Model(workspace, id={name!r}). " if name and ":" in name else ""
         super().__init__(
-            f"ModelNotFound: Model with {what} not found in provided workspace (there are: {have}). "
+            f"ModelNotFound: Model with {what} not found in provided workspace (there are: {have}). {by_id}"
             "Model.list(workspace) and `trainyard models list` show them."
         )
 

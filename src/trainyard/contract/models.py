@@ -70,6 +70,7 @@ class Lineage:
     environment_version: str | None = None
     environment_fingerprint: str | None = None  # the built one's key
     environment_lock: str | None = None  # digest of the resolved lock
+    interpreter: str | None = None  # of an environment that its user manages: nothing was built
     properties: dict[str, str] = field(default_factory=dict)  # git commit and the like
 
 

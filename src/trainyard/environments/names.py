@@ -37,6 +37,7 @@ _OTHER: dict[str, str | None] = {
     "pytorch": "torch",
     "pytorch-cpu": "torch",
     "pytorch-gpu": "torch",
+    "pytorch-nightly": "torch",  # what was nightly in those years has long been released
     "torchvision-cpu": "torchvision",
     "tensorflow-mkl": "tensorflow",
     "tensorflow-eigen": "tensorflow",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from trainyard.environments.names import normalised
 from trainyard.environments.request import Interpreter
 from trainyard.environments.specification import Wanted
 
@@ -31,6 +32,7 @@ _PLACES = (
     "/usr/local/bin",
     "/usr/bin",
 )
+_LIST = "from importlib import metadata; print(*{it.metadata['Name'] or '' for it in metadata.distributions()})"
 _ASK = "import platform, sys; print(platform.python_implementation(), platform.python_version())"
 
 
@@ -95,6 +97,16 @@ def installed(variables: Mapping[str, str], memory: str) -> list[Interpreter]:
         _remember(memory, asked)
     others = sorted(list(found.values())[1:], key=lambda it: Version(it.version), reverse=True)
     return [first, *others]
+
+
+def distributions_in(interpreter: str) -> frozenset[str]:
+    """What is installed there, as PyPI spells it; nothing where there is no such interpreter."""
+    ask = [interpreter, "-c", _LIST]
+    try:
+        done = subprocess.run(ask, cwd="/", capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return frozenset()
+    return frozenset(map(normalised, done.stdout.split()))
 
 
 def _too_old(taken: Interpreter) -> tuple[str, ...]:

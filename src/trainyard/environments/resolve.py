@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 from trainyard.contract.errors import BuildFailed, EnvironmentRefused, IndexAway, Unsatisfied
 from trainyard.environments import old_numpy, pins
@@ -151,14 +152,28 @@ class Resolver:
         self, lines: Iterable[str], constraints: Iterable[str], *, build: bool = False, finals: bool = False
     ) -> str:
         lines, constraints = list(lines), list(constraints)
-        lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build, finals=finals)
+        solve = self._solve_with_finals if finals else self._solve
+        lock = solve(lines, constraints, build)
         older, old = old_numpy.needed(pins.versions_in(lock))
         if older:
             self.uv.log(f"{', '.join(old)} goes with an older NumPy only: {older} is added.")
             with contextlib.suppress(Unsatisfied):  # a user who wants a newer one with them gets it
                 constraints.append(older)
-                lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build, finals=finals)
+                lock = solve(lines, constraints, build)
         return lock
+
+    def _solve(self, lines: list[str], constraints: list[str], build: bool, finals: bool = False) -> str:
+        return self.uv.compile(lines, self.python.path, constraints=constraints, build=build, finals=finals)
+
+    def _solve_with_finals(self, lines: list[str], constraints: list[str], build: bool) -> str:
+        """Early releases only of what is asked for so, or has no others (MLflow needs one of those). The solver alone
+        also takes an early one when finals do not go with a pin, and without any it goes back by years."""
+        lock = self._solve(lines, constraints, build)
+        early = {name for name, version in pins.versions_in(lock).items() if Version(version).is_prerelease}
+        no_others = {name for name in early if Version(self._first(name) or "0").is_prerelease}
+        if early == no_others:
+            return lock
+        return self._solve(lines, [*constraints, *(f"{name}>=0.dev0" for name in no_others)], build, finals=True)
 
     def _done(self, lock: str, asked: list[tuple[str, str]]) -> Resolved:
         named = [(was, now) for was, now in asked if _name(now)]

@@ -28,7 +28,14 @@ class Estimator(ModelScorer):
             raise CannotLoad(
                 "One file with a fitted estimator was expected, as joblib.dump(model, 'model.pkl') writes it."
             )
-        self._model = unpickled(path)
+        try:
+            self._model = unpickled(path)
+        except Exception as error:  # a pickle may throw anything
+            raise CannotLoad(
+                f"The estimator cannot be read here: {type(error).__name__}: {error}. Register it with the "
+                "model_framework_version that it was saved with, or deploy it with an inference_config whose "
+                "environment has all that it needs."
+            ) from error
         self._methods = [name for name in _METHODS if callable(getattr(self._model, name, None))]
         if not self._methods:
             raise CannotLoad(

@@ -14,7 +14,7 @@ _DEFAULT = "serving_default"
 class SavedModel(ModelScorer):
     def load(self) -> None:
         path = self.assignment.model_path or ""
-        if not os.path.isfile(os.path.join(path, "saved_model.pb")):
+        if not any(os.path.isfile(os.path.join(path, name)) for name in ("saved_model.pb", "saved_model.pbtxt")):
             raise CannotLoad(
                 "This is no SavedModel: a folder with saved_model.pb and variables/ in it was expected, as "
                 "tf.saved_model.save(model, folder) writes it."
@@ -23,7 +23,10 @@ class SavedModel(ModelScorer):
         import tensorflow
 
         self._tf = tensorflow
-        self._model = tensorflow.saved_model.load(path)  # the functions below live as long as it does
+        try:
+            self._model = tensorflow.saved_model.load(path)  # the functions below live as long as it does
+        except Exception as error:  # whatever its files and its operations throw
+            raise CannotLoad(f"TensorFlow {tensorflow.__version__} cannot read the SavedModel: {error}") from error
         self._functions: dict[str, Any] = dict(self._model.signatures)
         if not self._functions:
             raise CannotLoad(

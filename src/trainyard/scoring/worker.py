@@ -187,17 +187,19 @@ def _reason(error: BaseException) -> str:
 
 
 def _their_part(text: str) -> str:
-    """A traceback without the lines of this package before the user's own."""
-    lines = text.splitlines()
-    ours = [at for at, line in enumerate(lines) if line.startswith("  File ") and _PACKAGE in line]
-    frames = [at for at, line in enumerate(lines) if line.startswith("  File ")]
-    theirs = [at for at in frames if at not in ours]
-    if not theirs or not lines[0].startswith("Traceback"):
-        return text
-    return "\n".join([lines[0], *lines[theirs[0] :]])
+    """A traceback without the frames of this package and of Python's imports, which say nothing about the script."""
+    kept, left_out = [], False
+    for line in text.splitlines():
+        if line.startswith("  File "):
+            left_out = any(part in line for part in _NOT_THEIRS)
+        elif not line.startswith("    "):
+            left_out = False
+        if not left_out:
+            kept.append(line)
+    return "\n".join(kept) if any(line.startswith("  File ") for line in kept) else text
 
 
-_PACKAGE = os.path.join("trainyard", "scoring", "")
+_NOT_THEIRS = ("<frozen importlib", os.path.join("trainyard", "scoring", ""), os.path.join("trainyard", "shims", ""))
 
 
 def _flush() -> None:

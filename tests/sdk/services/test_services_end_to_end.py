@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 import urllib.parse
@@ -14,6 +15,7 @@ import pytest
 from trainyard.client.home import Home
 from trainyard.sdk.computes.aks_compute import AksCompute
 from trainyard.sdk.computes.compute import ComputeTarget
+from trainyard.sdk.data.dataset import Dataset
 from trainyard.sdk.environments.environment import Environment
 from trainyard.sdk.errors import ModelPathNotFoundException, UserErrorException, WebserviceException
 from trainyard.sdk.experiment import Experiment
@@ -131,9 +133,39 @@ def test_a_folder_is_registered_listed_and_laid_out_again(workspace, here):
     again = Model(workspace, "net", alias="champion")
     assert (again.tags, again.aliases) == ({"area": "digits", "more": "1"}, ["champion"])
     assert Model.get_model_path("net", _workspace=workspace) == os.path.join("azureml-models", "net", "1", "net")
+    with pytest.raises(WebserviceException, match=r"name net, version 2 not found .* \(there are: net:1\)"):
+        Model(workspace, "net", version=2)
+    with pytest.raises(WebserviceException, match=r"name net, tags \['area', 'digits'\], 'n' not found"):
+        Model(workspace, "net", tags=[["area", "digits"], "n"])
+    with pytest.raises(WebserviceException, match=r"Model with name net:1 not found .* Model\(workspace, id='net:1'\)"):
+        Model(workspace, "net:1")
     made.delete()
     with pytest.raises(WebserviceException, match="ModelNotFound"):
         Model(workspace, "net")
+
+
+def test_a_file_that_is_the_model_already_is_no_obstacle_to_its_download(workspace, here):
+    made = Model.register(workspace, "weights.txt", "here-already")
+    assert made.download(".") == os.path.join(".", "weights.txt")
+    (here / "weights.txt").write_text("3")
+    with pytest.raises(WebserviceException, match=r"weights\.txt exists already"):
+        made.download(".")
+    made.download(".", exist_ok=True)
+    assert (here / "weights.txt").read_text() == "2"
+
+
+def test_the_data_of_a_model_are_data_sets(workspace, here):
+    (here / "rows.csv").write_text("a,b\n1,2\n")
+    store = workspace.get_default_datastore()
+    store.upload_files(["rows.csv"], target_path="model-data", show_progress=False)
+    rows = Dataset.Tabular.from_delimited_files((store, "model-data/rows.csv")).register(workspace, "rows")
+    pairs = [(Dataset.Scenario.TRAINING, rows)]
+    Model.register(workspace, "weights.txt", "with-data", datasets=pairs, sample_input_dataset=rows)
+    found = Model(workspace, "with-data")
+    assert [it.name for it in found.datasets["training"]] == ["rows"]
+    assert found.sample_input_dataset.name == "rows"
+    assert found.sample_output_dataset is None
+    assert [it.id for it in Model.list(workspace, dataset_id=rows.id)] == ["with-data:1"]
 
 
 def test_bad_models_are_refused(workspace, here):
@@ -180,6 +212,25 @@ def test_a_run_s_outputs_become_a_model_and_its_lineage_is_known(workspace, here
 # Services
 
 
+def test_a_model_is_served_where_it_was_trained(workspace, here, ended):
+    pytest.importorskip("sklearn")
+    source = here / "training"
+    source.mkdir()
+    (source / "train.py").write_text(
+        "import os, joblib\n"
+        "from sklearn.linear_model import LinearRegression\n"
+        "os.makedirs('outputs', exist_ok=True)\n"
+        "joblib.dump(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), 'outputs/line.joblib')\n"
+    )
+    script = ScriptRunConfig(source_directory=str(source), script="train.py", environment=own())
+    run = Experiment(workspace, "models").submit(script)
+    run.wait_for_completion()
+    line = run.register_model("line", "outputs/line.joblib", model_framework=Model.Framework.SCIKITLEARN)
+    service = deployed(ended, workspace, "trained-here", [line])
+    assert f"is user-managed: using {sys.executable}." in service.get_logs()
+    assert service.run('{"data": [[2.0]]}') == {"predict": [pytest.approx(5.0)]}
+
+
 def test_from_deploy_to_delete(workspace, model, ended, capsys):
     service = Model.deploy(
         workspace, "first", [model], config(), AciWebservice.deploy_configuration(cpu_cores=1, tags={"a": "b"})
@@ -204,6 +255,8 @@ def test_from_deploy_to_delete(workspace, model, ended, capsys):
     service.delete()
     with pytest.raises(WebserviceException, match="WebserviceNotFound"):
         Webservice(workspace, "first")
+    service.delete()  # a cell that is run again
+    assert "No service with name first found to delete." in capsys.readouterr().out
     model.delete()
 
 

@@ -118,6 +118,18 @@ def test_a_wish_becomes_a_front(context: Context, keeper: Keeper, workspace_id: 
     assert front.pid() == first  # told of the new plan, not started again
 
 
+def test_a_look_that_is_overtaken_makes_nothing_twice(
+    context: Context, keeper: Keeper, workspace_id: str, tmp_path: Path
+) -> None:
+    names = [f"svc-{number}" for number in range(8)]
+    for name in names:
+        deploy(context, workspace_id, tmp_path, name)
+    for name in names:
+        record = until(context, workspace_id, name, over)
+        log = Path(keeper.front(record.id).folder, "service.log").read_text()
+        assert log.count("is user-managed") == 1
+
+
 @pytest.mark.parametrize(("name", "why"), [("fails", "why"), ("refuses", "no port")])
 def test_a_front_that_cannot_serve_says_why(
     context: Context, keeper: Keeper, workspace_id: str, tmp_path: Path, name: str, why: str

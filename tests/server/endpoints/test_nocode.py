@@ -34,7 +34,7 @@ EXPORTED = archive("net/archive_format", "net/models/model.json")
     ("framework", "files", "kind", "path"),
     [
         ("TensorFlow", ["net/saved_model.pb", "net/variables/variables.index"], ScorerKind.TENSORFLOW, "net"),
-        ("TensorFlow", ["saved_model.pb"], ScorerKind.TENSORFLOW, ""),
+        ("TensorFlow", ["saved_model.pb", "variables/variables.index"], ScorerKind.TENSORFLOW, ""),
         ("TensorFlow", ["net/1/saved_model.pb", "net/12/saved_model.pb"], ScorerKind.TENSORFLOW, "net/12"),
         ("TfKeras", ["net/saved_model.pb"], ScorerKind.TENSORFLOW, "net"),
         ("TfKeras", ["net.keras"], ScorerKind.KERAS, "net.keras"),
@@ -57,6 +57,7 @@ def test_layouts(framework: str, files: list[str], kind: ScorerKind, path: str) 
 @pytest.mark.parametrize(
     ("framework", "files", "says"),
     [
+        ("TensorFlow", ["saved_model.pb"], "register the folder, not a file in it"),
         ("TensorFlow", ["model.h5"], r"Expected for TensorFlow: a SavedModel folder.* It has: model\.h5"),
         ("Onnx", ["a.onnx", "b.onnx"], r"one \.onnx file"),
         ("ScikitLearn", ["a.pkl", "b.pkl"], "one estimator in one file"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from trainyard.contract.models import LATEST, Framework, ModelChange, ModelQuery, ModelRecord, ModelSource, NewModel
-from trainyard.contract.names import check_name, new_id
-from trainyard.sdk.errors import AzureMLException, WebserviceException, sdk_errors
+from trainyard.sdk.errors import WebserviceException
 from trainyard.sdk.labels import as_names, as_properties, as_tags
-from trainyard.sdk.models.model_labels import dataset_id, dataset_pairs, wanted_labels
+from trainyard.sdk.models.model_labels import dataset_id, dataset_of_id, dataset_pairs, wanted_labels
 from trainyard.sdk.models.resource_configuration import ResourceConfiguration, as_record
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class Model:
     ) -> Model:
         """The next version of that name, from a file or a folder here, or from a run's artifact by its address."""
         from trainyard.sdk.models.model_files import source_of
+        from trainyard.sdk.models.registering import new_model
 
         del kwargs
         new = new_model(
@@ -111,8 +112,7 @@ class Model:
             resource_configuration=resource_configuration,
         )
         print(f"Registering model {model_name}")
-        source = source_of(workspace, model_path, child_paths)
-        return Model._registered(workspace, new, source)
+        return Model._registered(workspace, replace(new, source=source_of(workspace, model_path, child_paths)))
 
     @staticmethod
     def get_model_path(model_name: str, version: int | None = None, _workspace: Workspace | None = None) -> str:
@@ -129,6 +129,22 @@ class Model:
         from trainyard.sdk.runs.run import Run
 
         return Run.get(self.workspace, self.run_id) if self.run_id is not None else None
+
+    @property
+    def datasets(self) -> dict[str, list[Any]]:
+        """What it was registered with, by purpose."""
+        found: dict[str, list[Any]] = {}
+        for purpose, dataset in self._record.datasets:
+            found.setdefault(purpose, []).append(dataset_of_id(self.workspace, dataset))
+        return found
+
+    @property
+    def sample_input_dataset(self) -> Any:
+        return dataset_of_id(self.workspace, self._record.sample_input_dataset)
+
+    @property
+    def sample_output_dataset(self) -> Any:
+        return dataset_of_id(self.workspace, self._record.sample_output_dataset)
 
     def download(self, target_dir: str = ".", exist_ok: bool = False, exists_ok: bool | None = None) -> str:
         """Writes its files below `target_dir`; answers the path of its file or folder."""
@@ -273,10 +289,8 @@ class Model:
         print(described(models, inference_config, deployment_config, deployment_target))
 
     @staticmethod
-    def _registered(workspace: Workspace, new: NewModel, source: ModelSource) -> Model:
-        from dataclasses import replace
-
-        return Model(workspace, _record=workspace._clients.models.register(replace(new, source=source)))
+    def _registered(workspace: Workspace, new: NewModel) -> Model:
+        return Model(workspace, _record=workspace._clients.models.register(new))
 
     def _change(self, wish: ModelChange) -> None:
         self._take(self.workspace._clients.models.change(self.id, wish))
@@ -292,11 +306,6 @@ class Model:
         self.run_id = record.lineage.run_id if record.lineage else None
         self.experiment_name = record.lineage.experiment if record.lineage else None
         self.resource_configuration = ResourceConfiguration._of(record.resources)
-        self.sample_input_dataset = record.sample_input_dataset
-        self.sample_output_dataset = record.sample_output_dataset
-        self.datasets: dict[str, list[str]] = {}
-        for purpose, dataset in record.datasets:
-            self.datasets.setdefault(purpose, []).append(dataset)
         self.aliases = list(record.aliases)
         self.url = f"aml://asset/{record.id}"
         self.mime_type = "application/json" if record.files > 1 else "application/octet-stream"
@@ -332,54 +341,6 @@ class Model:
             limit=page_count,
         )
         return [Model(workspace, _record=record) for record in workspace._clients.models.find_all(query)]
-
-
-def new_model(
-    workspace: Workspace,
-    name: str,
-    source: ModelSource,
-    *,
-    tags: Any = None,
-    properties: Any = None,
-    description: str | None = None,
-    datasets: Any = None,
-    model_framework: str | None = None,
-    model_framework_version: str | None = None,
-    sample_input_dataset: Any = None,
-    sample_output_dataset: Any = None,
-    resource_configuration: Any = None,
-) -> NewModel:
-    """What is registered, everything checked that can be checked here."""
-    try:
-        with sdk_errors():
-            check_name("a model", name)
-    except AzureMLException as error:
-        raise WebserviceException(error.message, error.inner_exception) from error
-    if model_framework_version is not None and model_framework is None:
-        raise WebserviceException("model_framework_version says little without model_framework. Give both, or neither.")
-    if model_framework is not None and model_framework not in set(Framework):
-        raise WebserviceException(
-            f"{model_framework!r} is no model framework. Use one of Model.Framework: {', '.join(Framework)}."
-        )
-    return NewModel(
-        name=name,
-        source=source,
-        request_id=new_id(),
-        framework=model_framework,
-        framework_version=str(model_framework_version) if model_framework_version is not None else None,
-        description=description,
-        tags=as_tags(tags),
-        properties=as_properties(properties),
-        resources=as_record(resource_configuration),
-        sample_input_dataset=dataset_id(workspace, sample_input_dataset, "sample_input_dataset"),
-        sample_output_dataset=dataset_id(workspace, sample_output_dataset, "sample_output_dataset"),
-        datasets=dataset_pairs(workspace, datasets),
-    )
-
-
-def register_from_run(workspace: Workspace, run_id: str, path: str, new: NewModel) -> Model:
-    """`path` names a file or folder of the run."""
-    return Model._registered(workspace, new, ModelSource(path=path, run_id=run_id))
 
 
 def _version(given: Any) -> int | None:

@@ -12,6 +12,7 @@ from trainyard.contract.names import check_name
 from trainyard.sdk.errors import AzureMLException, WebserviceException, sdk_errors
 
 if TYPE_CHECKING:
+    from trainyard.blobs.trees import Tree
     from trainyard.sdk.models.model import Model
     from trainyard.sdk.workspace import Workspace
 
@@ -73,12 +74,22 @@ def lay_out(model: Model, target_dir: str, exist_ok: bool) -> str:
         top = walk(store, model._record.content)[0][1]
         names = [line.name for lines in (top.files, top.folders) for line in lines]
         there = [name for name in names if os.path.lexists(os.path.join(folder, name))]
-        if there and not exist_ok:
+        if there and not exist_ok and not _is_there(top, folder):
             raise WebserviceException(
                 f"{os.path.join(folder, there[0])} exists already. Choose another target_dir, or pass exist_ok=True."
             )
         materialise(store, model._record.content, folder)
     return os.path.join(target_dir, names[0]) if len(names) == 1 else target_dir
+
+
+def _is_there(top: Tree, folder: str) -> bool:
+    """Whether the model is one file, and what is there is that file: nothing of the user's would be lost."""
+    from trainyard.blobs.base import digest_of
+
+    if top.folders or len(top.files) != 1:
+        return False
+    path = os.path.join(folder, top.files[0].name)
+    return os.path.isfile(path) and digest_of(path).digest == top.files[0].digest
 
 
 def model_path_here(name: str, version: int | None, workspace: Workspace | None) -> str:
@@ -140,8 +151,8 @@ def serialized(model: Model) -> dict[str, Any]:
         "createdTime": model.created_time.isoformat(),
         "runId": model.run_id,
         "experimentName": model.experiment_name,
-        "sampleInputDatasetId": model.sample_input_dataset,
-        "sampleOutputDatasetId": model.sample_output_dataset,
+        "sampleInputDatasetId": record.sample_input_dataset,
+        "sampleOutputDatasetId": record.sample_output_dataset,
         "resourceRequirements": as_json(record.resources),
         "datasets": [{"name": purpose, "id": dataset} for purpose, dataset in record.datasets],
         "aliases": model.aliases,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trainyard.sdk.errors import UserErrorException, WebserviceException
 
 if TYPE_CHECKING:
+    from trainyard.sdk.data.dataset_base import AbstractDataset
     from trainyard.sdk.workspace import Workspace
 
 Labels = tuple[tuple[str | None, ...], ...]
@@ -30,6 +31,12 @@ def dataset_id(workspace: Workspace, given: Any, what: str) -> str | None:
         return given
     found = getattr(given, "id", None)
     return str(found) if found is not None else _saved(workspace, given, what)
+
+
+def dataset_of_id(workspace: Workspace, known: str | None) -> AbstractDataset | None:
+    from trainyard.sdk.data.dataset import Dataset
+
+    return Dataset.get_by_id(workspace, known) if known is not None else None
 
 
 def dataset_pairs(workspace: Workspace, given: Any) -> tuple[tuple[str, ...], ...]:

@@ -30,13 +30,15 @@ class RunModels(RunFiles):
     ) -> Model:
         """`model_path` names a file or folder among the run's files, such as outputs/model; without it, one that is
         called as the model is. What the run has written and not uploaded yet is uploaded first."""
-        from trainyard.sdk.models.model import new_model, register_from_run
+        from trainyard.sdk.models.model import Model
+        from trainyard.sdk.models.registering import new_model
 
         del kwargs
+        path = os.path.normpath(model_path or model_name).replace(os.sep, "/")
         new = new_model(
             self._experiment.workspace,
             model_name,
-            ModelSource(),
+            ModelSource(path=path, run_id=self._run_id),
             tags=tags,
             properties=properties,
             description=description,
@@ -47,9 +49,8 @@ class RunModels(RunFiles):
             sample_output_dataset=sample_output_dataset,
             resource_configuration=resource_configuration,
         )
-        path = os.path.normpath(model_path or model_name).replace(os.sep, "/")
         self._upload_written(path)
-        return register_from_run(self._experiment.workspace, self._run_id, path, new)
+        return Model._registered(self._experiment.workspace, new)
 
     def _upload_written(self, path: str) -> None:
         local = self._written_here(path)

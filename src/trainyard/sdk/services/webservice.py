@@ -249,8 +249,13 @@ class Webservice:
         raise NotImplementedError("Call update() on the service's own kind: AciWebservice, AksWebservice, …")
 
     def delete(self) -> None:
-        """Ends its processes and forgets it."""
-        self._ask(lambda: self.workspace._clients.services.delete(self.name))
+        """Ends its processes and forgets it; one that is gone already is no error."""
+        try:
+            self.workspace._clients.services.delete(self.name)
+        except AzureMLException as error:
+            if code_of(error) != _UNKNOWN:
+                raise as_users(error) from error
+            print(f"No service with name {self.name} found to delete.")
         self.state = "Deleting"
 
     def serialize(self) -> dict[str, Any]:

@@ -138,7 +138,8 @@ class Keeper(threading.Thread):
     # Making
 
     def _begin_making(self, row: Row[Any], version: Row[Any]) -> None:
-        self._move(version.key, Step(version.step), Step.BUILDING)
+        if not self._move(version.key, Step(version.step), Step.BUILDING):
+            return  # it was made since this look began
         worker = threading.Thread(target=self._make, args=(row, version), name=f"make-{version.key}", daemon=True)
         self._making[version.key] = worker
         worker.start()

@@ -14,6 +14,7 @@ from trainyard.contract.errors import TrainyardError
 from trainyard.contract.models import Lineage, ModelRecord, Resources
 from trainyard.contract.runs import EnvironmentSpec
 from trainyard.contract.serving import LOG_FILE, Scorer, ScorerKind
+from trainyard.environments.pythons import distributions_in
 from trainyard.server.context import Context
 from trainyard.server.endpoints import checks, layout, nocode
 from trainyard.server.endpoints.records import spec_of
@@ -114,8 +115,11 @@ def _way(context: Context, workspace_id: str, spec: VersionSpec) -> tuple[_Way, 
 
 
 def _of_training(context: Context, model: ModelRecord, kind: ScorerKind) -> EnvironmentSpec | None:
-    """The environment that the model was trained in, where it can serve it: exactly its versions, and built already."""
+    """The environment that the model was trained in, where it can serve it: exactly its versions, and there already."""
     lineage: Lineage | None = model.lineage
+    if lineage is not None and lineage.interpreter is not None:
+        own = EnvironmentSpec(lineage.environment or "training", user_managed=True, interpreter=lineage.interpreter)
+        return own if nocode.serves(kind, distributions_in(lineage.interpreter)) else None
     if lineage is None or lineage.environment_lock is None or lineage.environment_fingerprint is None:
         return None
     try:

@@ -131,7 +131,8 @@ def _guessed(model: ModelRecord, files: Sequence[str]) -> ScorerKind:
 
 def _tensorflow(model: ModelRecord, files: list[str], opened: Opened) -> NoCode:
     del opened
-    if (folder := _saved_model(files)) is not None:
+    # the file alone, taken out of its folder; a folder without variables/ may be a graph that has none
+    if (folder := _saved_model(files)) is not None and files != [posixpath.basename(files[0])]:
         return NoCode(ScorerKind.TENSORFLOW, folder)
     raise _refused(
         model,

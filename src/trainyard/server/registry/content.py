@@ -67,5 +67,6 @@ def _lineage(row: RunRow) -> Lineage:
         environment_version=environment.get("version"),
         environment_fingerprint=environment.get("fingerprint"),
         environment_lock=environment.get("lock"),
+        interpreter=environment.get("interpreter") if environment.get("user_managed") else None,
         properties={name: value for name, value in row.properties.items() if name.startswith(_TOLD)},
     )

@@ -28,6 +28,7 @@ from trainyard.server.registry.tables import model_aliases, model_names, models
 
 MAX_PAGE = 1000
 _CHUNK = 500
+_MOST_NAMED = 10  # versions, in an error
 
 Labels = Iterable[tuple[str | None, ...]]
 
@@ -104,8 +105,7 @@ def find(tx: Connection, workspace_id: str, query: ModelQuery) -> ModelRecord:
     """The newest that fits, or UnknownModel."""
     page = list_models(tx, workspace_id, replace(query, limit=1, before=None))
     if not page.models:
-        known = tx.execute(select(models.c.name).where(models.c.workspace_id == workspace_id).distinct()).scalars()
-        raise UnknownModel(_said(query), known)
+        raise UnknownModel(_said(query), _near(tx, workspace_id, query.name), query.name)
     return page.models[0]
 
 
@@ -243,13 +243,27 @@ def _is(record: ModelRecord) -> Any:
     return here & (models.c.version == record.version)
 
 
+def _near(tx: Connection, workspace_id: str, name: str | None) -> list[str]:
+    """What is there instead: the name's versions, the newest first, or else the names."""
+    here = models.c.workspace_id == workspace_id
+    newest_first = select(models.c.version).where(here & (models.c.name == name)).order_by(models.c.version.desc())
+    versions = tx.execute(newest_first.limit(_MOST_NAMED)).scalars().all()
+    if versions:
+        return [f"{name}:{version}" for version in versions]
+    return sorted(tx.execute(select(models.c.name).where(here).distinct()).scalars())
+
+
 def _said(query: ModelQuery) -> str:
     parts = [f"name {query.name}"] if query.name else []
     parts += [f"version {query.version}"] if query.version is not None else []
     parts += [f"alias {query.alias}"] if query.alias else []
-    parts += [f"tags {[*query.tags]}"] if query.tags else []
+    parts += [f"tags {', '.join(map(_label, query.tags))}"] if query.tags else []
     parts += [f"run_id {query.run_id}"] if query.run_id else []
     return ", ".join(parts) or "these properties"
+
+
+def _label(wanted: tuple[str | None, ...]) -> str:
+    return repr(wanted[0] if len(wanted) == 1 else list(wanted))
 
 
 def _records(tx: Connection, rows: list[Row[Any]]) -> list[ModelRecord]:
