@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from trainyard.cli.output import WorkspaceOption, console, duration_s, span
 from trainyard.cli.place import open_place
-from trainyard.cli.runs_search import ExperimentsOption, MetricsOption, OrderOption, Query, table_of
-from trainyard.contract.search import RunSearch
+from trainyard.cli.runs_search import ExperimentsOption, MetricsOption, OrderOption, Query, columns_of, table_of
+from trainyard.contract.search import FoundRun, RunSearch
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from trainyard.sdk.service import Runs
+
+_GAP = (0, 2, 0, 0)
 
 
 def top(
@@ -57,12 +60,36 @@ def _table(runs: Runs, asked: RunSearch) -> RenderableType:
     from rich.text import Text
 
     found = runs.search(asked).runs
-    headings, rows = table_of(found)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in [*headings[:-1], "runs for"]:
-        table.add_column(heading, overflow="fold", no_wrap=heading in ("run", "status"))
-    for each, cells in zip(found, rows, strict=True):
-        seconds = duration_s(each.run)
-        row = [*cells[:-1], "" if seconds is None else span(seconds)]
+    if not found:
+        return Text("No run fits.", style="dim")
+    headings, rows, left_out = _fitting(found, console().width)
+    caption = f"{left_out} more columns do not fit; `trainyard runs search` shows them all." if left_out else None
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=_GAP, caption=caption, caption_justify="left")
+    for heading in headings:
+        table.add_column(heading, overflow="ellipsis", no_wrap=True)
+    for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     return table
+
+
+def _fitting(found: Sequence[FoundRun], width: int) -> tuple[list[str], list[list[Any]], int]:
+    """A run is one line. Where that is too narrow parameters are left out first, the last of them before the others."""
+    params, metrics = columns_of(found)
+    ages = [duration_s(each.run) for each in found]
+    left_out = 0
+    while True:
+        headings, rows = table_of(found, params, metrics)
+        headings[-1] = "runs for"
+        for row, seconds in zip(rows, ages, strict=True):
+            row[-1] = "" if seconds is None else span(seconds)
+        if not (params or metrics) or _needed(headings, rows) <= width:
+            return headings, rows, left_out
+        (params or metrics).pop()
+        left_out += 1
+
+
+def _needed(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+    from rich.cells import cell_len
+
+    widest = (max(cell_len(str(cell)) for cell in column) for column in zip(headings, *rows, strict=True))
+    return sum(width + _GAP[1] for width in widest)
