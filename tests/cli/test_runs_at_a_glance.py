@@ -94,11 +94,11 @@ def test_the_live_table_once(home):
 
 
 def test_the_live_table_has_a_line_for_each_run_however_narrow_it_is(home):
-    narrow = {"COLUMNS": "50"}
+    narrow = {"COLUMNS": "56"}
     text = home("runs", "top", "status = Completed", "-m", "loss", "--once", **narrow).stdout.splitlines()
-    assert text[0].split() == ["run", "status", "runs", "for"]
-    assert [line.split()[1] for line in text[1:3]] == ["Completed", "Completed"]
-    assert text[3].startswith("2 more columns do not fit")
+    assert text[0].split() == ["run", "status", "loss", "runs", "for"]
+    assert [line.split()[1:3] for line in text[1:3]] == [["Completed", "0.02"], ["Completed", "0.1"]]
+    assert text[3].strip() == "No room for lr."
 
 
 def test_a_metric_that_no_run_has_is_said(home):

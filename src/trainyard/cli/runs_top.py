@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trainyard.sdk.service import Runs
 
 _GAP = (0, 2, 0, 0)
+_CUT = {"run": 24, "name": 12}  # columns that may be cut, to this at the least
 
 
 def top(
@@ -63,20 +64,21 @@ def _table(runs: Runs, asked: RunSearch) -> RenderableType:
     if not found:
         return Text("No run fits.", style="dim")
     headings, rows, left_out = _fitting(found, console().width)
-    caption = f"{left_out} more columns do not fit; `trainyard runs search` shows them all." if left_out else None
+    caption = f"No room for {', '.join(left_out)}." if left_out else None
     table = Table(box=None, header_style="bold", pad_edge=False, padding=_GAP, caption=caption, caption_justify="left")
     for heading in headings:
-        table.add_column(heading, overflow="ellipsis", no_wrap=True)
+        table.add_column(heading, no_wrap=heading not in _CUT)
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+        words = (cell if isinstance(cell, Text) else Text(str(cell)) for cell in row)
+        table.add_row(*(Text(word.plain, word.style, no_wrap=True, overflow="ellipsis") for word in words))
     return table
 
 
-def _fitting(found: Sequence[FoundRun], width: int) -> tuple[list[str], list[list[Any]], int]:
-    """A run is one line. Where that is too narrow parameters are left out first, the last of them before the others."""
+def _fitting(found: Sequence[FoundRun], width: int) -> tuple[list[str], list[list[Any]], list[str]]:
+    """A run is one line. Where that is too narrow the last columns are left out, parameters before metrics."""
     params, metrics = columns_of(found)
     ages = [duration_s(each.run) for each in found]
-    left_out = 0
+    left_out: list[str] = []
     while True:
         headings, rows = table_of(found, params, metrics)
         headings[-1] = "runs for"
@@ -84,12 +86,13 @@ def _fitting(found: Sequence[FoundRun], width: int) -> tuple[list[str], list[lis
             row[-1] = "" if seconds is None else span(seconds)
         if not (params or metrics) or _needed(headings, rows) <= width:
             return headings, rows, left_out
-        (params or metrics).pop()
-        left_out += 1
+        left_out.insert(0, (params or metrics).pop())
 
 
 def _needed(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
     from rich.cells import cell_len
 
-    widest = (max(cell_len(str(cell)) for cell in column) for column in zip(headings, *rows, strict=True))
-    return sum(width + _GAP[1] for width in widest)
+    def least(heading: str, *cells: Any) -> int:
+        return min(max(cell_len(str(cell)) for cell in (heading, *cells)), _CUT.get(heading, 1000))
+
+    return sum(least(*column) + _GAP[1] for column in zip(headings, *rows, strict=True))
