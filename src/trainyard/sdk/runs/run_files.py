@@ -185,7 +185,7 @@ def files_below(folder: str) -> list[str]:
 def _check_files(paths: Sequence[str]) -> None:
     for path in paths:
         if os.path.isdir(path):
-            raise UserErrorException(f"{os.path.abspath(path)} is a folder. run.upload_folder(name, path) takes folders.")
+            raise UserErrorException(f"{os.path.abspath(path)} is a folder. run.upload_folder(name, path) takes it.")
         if not os.path.isfile(path):
             raise UserErrorException(f"There is no file {os.path.abspath(path)} to upload. Check the path.")
 
