@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--batches", type=int, default=8, help="of each rank")
     parser.add_argument("--points", type=int, default=20_000, help="in a batch")
-    parser.add_argument("--peer-batches", type=int, default=4, help="of each rank, to MLflow's server")
+    parser.add_argument("--peer-batches", type=int, default=4, help="of each rank, to MLflow's server; 0: without it")
     given = parser.parse_args()
     with scratch() as yard:
         run = Experiment(yard.workspace, "bench").start_logging(snapshot_directory=None, outputs=yard.folder)
@@ -72,7 +72,8 @@ def main() -> None:
         Row("the slowest batch", max(taken) * 1e3),
         Row("the service's memory, at most", memory / 1e6, memory_before / 1e6, "MB", None, "idle"),
     ]
-    peer = feed_mlflow(given.ranks, given.processes, given.peer_batches)
+    peers = given.peer_batches
+    peer = feed_mlflow(given.ranks, given.processes, peers) if peers else "MLflow's server was not asked for"
     if isinstance(peer, str):
         print(f"left out: {peer}")
     else:

@@ -28,9 +28,9 @@ def home(tmp_path_factory):
     variables = {**os.environ, "TRAINYARD_HOME": str(folder / "home"), "COLUMNS": "160"}
     variables.pop("TRAINYARD_ENDPOINT", None)
 
-    def trainyard(*arguments):
+    def trainyard(*arguments, **more):
         command = [sys.executable, "-m", "trainyard.cli.main", *arguments]
-        return subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, env=variables | more, cwd=folder, capture_output=True, text=True, timeout=60)
 
     for rate, more in (("0.5", ""), ("0.1", "print('more')\n")):
         (folder / "job").mkdir(exist_ok=True)
@@ -88,8 +88,17 @@ def test_a_metric_is_drawn(home):
 
 def test_the_live_table_once(home):
     text = home("runs", "top", "status = Completed", "-m", "loss", "--once").stdout.splitlines()
-    assert text[0].split() == ["run", "name", "status", "lr", "loss", "runs", "for"]
+    assert text[0].split() == ["run", "status", "lr", "loss", "runs", "for"]
     assert len(text) == 3
+    assert "No run fits." in home("runs", "top", "status = Failed", "--once").stdout
+
+
+def test_the_live_table_has_a_line_for_each_run_however_narrow_it_is(home):
+    narrow = {"COLUMNS": "56"}
+    text = home("runs", "top", "status = Completed", "-m", "loss", "--once", **narrow).stdout.splitlines()
+    assert text[0].split() == ["run", "status", "loss", "runs", "for"]
+    assert [line.split()[1:3] for line in text[1:3]] == [["Completed", "0.02"], ["Completed", "0.1"]]
+    assert text[3].strip() == "No room for lr."
 
 
 def test_a_metric_that_no_run_has_is_said(home):

@@ -25,6 +25,8 @@ for n in range(int(sys.argv[2])):
     if n % 3 == 0:
         run.log('third', n, step=n)
     os.pwrite(said, b"%010d" % (n + 1), 0)
+    if n % 9000 == 8999:
+        run.flush(timeout_seconds=2)  # sends what the agent is sending, too
 """
 STEPS = 40_000
 

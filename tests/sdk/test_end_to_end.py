@@ -119,6 +119,8 @@ def test_files_come_back_where_they_are_wanted(workspace, here):
         run.download_file("../outside.txt")
     with pytest.raises(UserErrorException):
         run.upload_file("../outside.txt", io.BytesIO(b"x"))
+    with pytest.raises(UserErrorException, match=r"is a folder. run.upload_folder"):
+        run.upload_file("into", "into")
     logs = run.get_all_logs("logs")
     assert any(path.endswith("azureml-logs/70_driver_log.txt") for path in logs)
     with zipfile.ZipFile(run.restore_snapshot(path="snapshot")) as snapshot:

@@ -80,14 +80,19 @@ def show_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], empty: st
     if not rows:
         say(empty)
         return
-    shown = [at for at in range(len(headings)) if any(str(row[at]) for row in rows)]  # a narrow terminal needs the room
-    headings, rows = [headings[at] for at in shown], [[row[at] for at in shown] for row in rows]
+    headings, rows = without_empty(headings, rows)
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, _GAP, 0, 0))
     for heading in headings:
         table.add_column(heading, overflow="fold", no_wrap=heading in _WHOLE)
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     _wide(_room(headings, rows)).print(table)
+
+
+def without_empty(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """A narrow terminal needs the room."""
+    shown = [at for at in range(len(headings)) if any(str(row[at]) for row in rows)]
+    return [headings[at] for at in shown], [[row[at] for at in shown] for row in rows]
 
 
 def _wide(room: int) -> Console:

@@ -9,7 +9,17 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from trainyard.cli.metric_words import last_of
-from trainyard.cli.output import JsonFlag, WorkspaceOption, age, coloured, run_json, say, show_json, show_table
+from trainyard.cli.output import (
+    JsonFlag,
+    WorkspaceOption,
+    age,
+    coloured,
+    run_json,
+    say,
+    show_json,
+    show_table,
+    without_empty,
+)
 from trainyard.cli.place import open_place
 from trainyard.contract.search import FoundRun, RunSearch
 
@@ -69,14 +79,20 @@ def search(
 
 
 def show_found(found: Sequence[FoundRun], empty: str) -> None:
-    headings, rows = table_of(found)
+    headings, rows = table_of(found, *columns_of(found))
     show_table(headings, rows, empty=empty)
 
 
-def table_of(found: Sequence[FoundRun]) -> tuple[list[str], list[list[Any]]]:
-    """A column for each parameter that differs between them, and each metric that came along."""
+def columns_of(found: Sequence[FoundRun]) -> tuple[list[str], list[str]]:
+    """Each parameter that differs between them, and each metric that came along."""
     params = [name for name in _names(run.params for run in found) if _differs(found, name)]
-    metrics = _names({metric.name: 1 for metric in run.metrics} for run in found)
+    return params, _names({metric.name: 1 for metric in run.metrics} for run in found)
+
+
+def table_of(
+    found: Sequence[FoundRun], params: Sequence[str], metrics: Sequence[str]
+) -> tuple[list[str], list[list[Any]]]:
+    """A column for each of these, and without those that are empty throughout."""
     rows = []
     for each in found:
         said = {metric.name: metric for metric in each.metrics}
@@ -84,7 +100,7 @@ def table_of(found: Sequence[FoundRun]) -> tuple[list[str], list[list[Any]]]:
         cells += [each.params.get(name, "") for name in params]
         cells += [last_of(said[name]) if name in said else "" for name in metrics]
         rows.append([*cells, age(each.run.created_ns)])
-    return ["run", "name", "status", *params, *metrics, "created"], rows
+    return without_empty(["run", "name", "status", *params, *metrics, "created"], rows)
 
 
 def found_json(found: FoundRun) -> dict[str, Any]:

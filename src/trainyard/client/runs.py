@@ -126,7 +126,8 @@ class Runs:
         self._http.json("POST", f"{self._run(run_id)}/drain")
 
     def send_tape(self, run_id: str, stream: str, offset: int, cells: bytes) -> int:
-        """For an interactive run elsewhere: add cells to a stream; answers how many bytes of it the service has."""
+        """Add cells to a stream of an interactive run elsewhere, or to one of the job that this process is part of;
+        answers how many bytes of it the service has."""
         query = {"stream": stream, "offset": offset}
         answer = self._http.send("POST", f"{self._run(run_id)}/tape", cells, query)
         return int(answer)

@@ -64,6 +64,15 @@ def test_an_image_is_a_file_of_the_run_and_the_metric_its_address(run, tmp_path)
     assert run.get_metrics("given", populate=True) == {"given": PNG}
 
 
+def test_a_picture_drawn_over_and_logged_again_is_its_last_version(run, tmp_path):
+    for pixels in range(20):
+        (tmp_path / "some.png").write_bytes(PNG + bytes([pixels]))
+        run.log_image("some", path="some.png")
+    address = f"aml://artifactId/ExperimentRun/dcid.{run.id}/some.png"
+    assert run.get_metrics("some") == {"some": [address] * 20}
+    assert run.get_metrics("some", populate=True) == {"some": [PNG + bytes([19])] * 20}
+
+
 def test_tables_for_charts_come_back_populated(run):
     run.log_confusion_matrix("matrix", MATRIX)
     run.log_accuracy_table("accuracy", json.dumps({"schema_type": "accuracy_table", "schema_version": "1", "data": {}}))

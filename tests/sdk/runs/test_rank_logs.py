@@ -25,8 +25,17 @@ def test_lines_come_whole_and_with_their_rank():
     assert told(3, range(12), b"a\nb\n") == [b"[ 3] a\n[ 3] b\n"]
 
 
-def test_a_progress_bar_is_a_line_each_time():
-    assert told(0, [0, 1], b" 10%\r 20%\r", b"done\r\n") == [b"[0]  10%\n[0]  20%\n", b"[0] done\n"]
+@pytest.mark.parametrize(
+    ("pieces", "shown"),
+    [
+        ((b" 10%\r 20%\r", b"done\r\n"), [b"[0] done\n"]),
+        ((b"\r 10%", b"\r 2", b"0%", b"\r100%\nnext\n"), [b"[0] 100%\n[0] next\n"]),
+        ((b"windows\r", b"\nlines\r\n\r\n"), [b"[0] windows\n[0] lines\n[0] \n"]),
+        ((b"\r 10%\r 50%\r",), [b"[0]  50%\n"]),  # never ended
+    ],
+)
+def test_a_progress_bar_is_one_line(pieces, shown):
+    assert told(0, [0, 1], *pieces) == shown
 
 
 def test_a_line_that_does_not_end_is_not_kept_for_ever():

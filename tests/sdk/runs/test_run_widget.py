@@ -388,6 +388,25 @@ def test_a_distributed_run_has_a_log_for_each_rank(workspace, page, tmp_path):
 
 
 @browser_needed
+def test_rows_stand_as_they_were_logged_and_a_run_that_logged_nothing_opens_with_its_log(run, page):
+    for each in ("one", "two", "three"):
+        run.log_row("rows", word=each)
+    page.show(RunDetails(run).get_widget_data())
+    assert page.locator("section[data-name=rows] tbody td").all_text_contents() == ["one", "two", "three"]
+    page.show(
+        {
+            "metrics": [],
+            "system": [],
+            "run": {"over": True},
+            "log": {"name": "l", "names": ["l"], "text": "broke"},
+            "children": {},
+        }
+    )
+    assert page.locator("nav button").all_text_contents() == ["Log"]
+    assert page.text_content("pre.ty-log") == "broke"
+
+
+@browser_needed
 def test_tables_of_a_schema_are_curves_and_bars(run, page):
     thresholds = {"probability_thresholds": [0, 1], "percentile_thresholds": [0, 1], "percentile_tables": []}
     tables = {"probability_tables": [[[9, 9, 0, 0], [0, 0, 9, 9]]], "class_labels": ["cat"], **thresholds}

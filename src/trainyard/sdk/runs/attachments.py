@@ -3,6 +3,7 @@ waits for no network; a thread hands it on, or the job's agent does."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -32,14 +33,7 @@ class Attachments:
     def give(self, name: str, content: bytes) -> bool:
         """False when the disk refused it. Never raises."""
         try:
-            path = os.path.join(self._place(), name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            # whole or not there: the agent may look at any moment
-            part = os.path.join(self._place() + ".part", os.urandom(8).hex())
-            os.makedirs(os.path.dirname(part), exist_ok=True)
-            with open(part, "wb") as file:
-                file.write(content)
-            os.replace(part, path)
+            path = self._keep(name, content)
         except OSError as error:
             note_once(f"{name} could not be kept: {error}. Free some space, or check the folder's owner.")
             return False
@@ -47,6 +41,20 @@ class Attachments:
         if self._carried_from is None:
             self._send_soon()
         return True
+
+    def _keep(self, name: str, content: bytes) -> str:
+        """Whole or not there: the agent may look at any moment. Where none does, a name given again waits its turn."""
+        folder = self._place() if self._carried_from is None else self._carried_from + ".part"
+        os.makedirs(folder, exist_ok=True)
+        part = os.path.join(folder, os.urandom(8).hex())
+        with open(part, "wb") as file:
+            file.write(content)
+        if self._carried_from is None:
+            return part
+        path = os.path.join(self._carried_from, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.replace(part, path)
+        return path
 
     def flush(self, timeout_s: float) -> bool:
         """True when all that was given is with the service."""
@@ -83,13 +91,16 @@ class Attachments:
                 name, path = self._waiting[0]
                 try:
                     self._upload([name], [path])
+                except FileNotFoundError:
+                    note_once(f"{name} was removed from {os.path.dirname(path)} before it was sent. Log it again.")
                 except (ServiceException, OSError):
                     raise  # it may go well later
                 except AzureMLException as error:
                     note_once(f"{name} was refused: {error}")
                 self._waiting.popleft()
                 if self._carried_from is None:
-                    os.unlink(path)
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(path)
         finally:
             self._lock.release()
 
@@ -98,4 +109,3 @@ class Attachments:
             import shutil
 
             shutil.rmtree(self._folder, ignore_errors=True)
-            shutil.rmtree(self._folder + ".part", ignore_errors=True)

@@ -117,7 +117,8 @@ def marked(rank: int | str, ranks: Sequence[int], put: Callable[[bytes], object]
 
 
 class Lines:
-    """Whole lines with a mark in front; a line that does not end comes in parts."""
+    """Whole lines with a mark in front: of one that was drawn over and over (a progress bar) what stood there in the
+    end. A line that does not end comes in parts."""
 
     def __init__(self, mark: bytes, put: Callable[[bytes], object]) -> None:
         self._mark, self._put, self._open = mark, put, b""
@@ -126,7 +127,8 @@ class Lines:
         if not self._mark:
             self._put(data)
             return
-        *whole, self._open = (self._open + data).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        *whole, rest = (self._open + data).split(b"\n")
+        whole, self._open = [_drawn(line) for line in whole], _drawn(rest) + b"\r" * rest.endswith(b"\r")
         if len(self._open) > _LONGEST_PART:
             whole, self._open = [*whole, self._open], b""
         if whole:
@@ -135,6 +137,10 @@ class Lines:
     def close(self) -> None:
         if self._open:
             self(b"\n")
+
+
+def _drawn(line: bytes) -> bytes:
+    return next((state for state in reversed(line.split(b"\r")) if state), b"")
 
 
 def notes(events: Sequence[RunEvent], seen: int) -> list[str]:

@@ -56,8 +56,7 @@ class RunFiles(RunCore):
                 copy.flush()
                 return self._upload([name], [copy.name])[0]
         path = os.fspath(path_or_stream)
-        if not os.path.isfile(path):
-            raise UserErrorException(f"There is no file {os.path.abspath(path)} to upload. Check the path.")
+        _check_files([path])
         return self._upload([name], [path])[0]
 
     def upload_files(
@@ -74,9 +73,7 @@ class RunFiles(RunCore):
             raise TypeError("upload_files takes a list of names and a list of paths; upload_file takes one of each")
         if len(names) != len(paths):
             raise UserErrorException(f"upload_files has {len(names)} names and {len(paths)} paths. Give one of each.")
-        missing = [path for path in paths if not os.path.isfile(path)]
-        if missing:
-            raise UserErrorException(f"There is no file {os.path.abspath(missing[0])} to upload. Check the path.")
+        _check_files(paths)
         uploaded = self._upload([_file_name(name) for name in names], list(paths))
         return uploaded if return_artifacts else None
 
@@ -183,6 +180,14 @@ def files_below(folder: str) -> list[str]:
     for top, _, names in os.walk(folder):
         found += [os.path.relpath(os.path.join(top, name), folder) for name in names]
     return sorted(path for path in found if os.path.isfile(os.path.join(folder, path)))
+
+
+def _check_files(paths: Sequence[str]) -> None:
+    for path in paths:
+        if os.path.isdir(path):
+            raise UserErrorException(f"{os.path.abspath(path)} is a folder. run.upload_folder(name, path) takes it.")
+        if not os.path.isfile(path):
+            raise UserErrorException(f"There is no file {os.path.abspath(path)} to upload. Check the path.")
 
 
 def _copy(stream: Any, into: IO[bytes]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from trainyard.contract.attempts import JOB_CONTEXT_VARIABLE, JobContext
 from trainyard.sdk.effects import tell_once
 from trainyard.sdk.runs.run import Run
-from trainyard.sdk.runs.tapes import RunTape
+from trainyard.sdk.runs.tapes import JobTape, RunTape
 
 
 def run_of_this_process() -> SubmittedRun | None:
@@ -59,13 +59,13 @@ class SubmittedRun(Run):
         return outputs()
 
     def complete(self, _set_status: bool = True) -> None:
-        """The run is completed when its processes have ended; here what was logged is flushed."""
-        self.flush()
+        """The run is completed when its processes have ended; its agent ships what was logged."""
+        self._look_at_events()
 
     def fail(self, error_details: Any = None, error_code: str | None = None, _set_status: bool = True) -> None:
         """The run fails when a process ends with an exit code other than 0."""
         del error_details, error_code
-        self.flush()
+        self._look_at_events()
 
     def cancel(self) -> None:
         tell_once("cancel() does nothing inside the run itself: end the script, or cancel the run from outside.")
@@ -74,7 +74,7 @@ class SubmittedRun(Run):
         return True
 
     def _make_tape(self) -> RunTape:
-        return RunTape(lambda: self._runs, self._run_id, lambda: self._job.spool, rank=self._job.rank)
+        return JobTape(lambda: self._runs, self._job)
 
     def _event_folder(self) -> str:
         return os.path.join(self._job.working, "logs")
@@ -83,13 +83,17 @@ class SubmittedRun(Run):
         return self._job.attached
 
     def flush(self, timeout_seconds: float = 300) -> None:
-        """The node's agent ships what was logged; nothing has to be handed over here."""
+        """Return when the service has what this process logged so far. Nobody has to: the node's agent ships it."""
+        self._look_at_events()
+        self._tape.flush(timeout_seconds)
+        self._attachments.flush(timeout_seconds)
+
+    def _look_at_events(self) -> None:
         if self._events is not None:
             self._events.look()
-        self._tape.flush(timeout_seconds)
 
     def __enter__(self) -> Run:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.flush()
+        self._look_at_events()

@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 import time
+from collections.abc import Callable
 
 from trainyard.client.runs import Runs
 from trainyard.contract.tape import whole_cells
@@ -34,16 +35,7 @@ class TapeSender:
 
     def flush(self, timeout_s: float) -> bool:
         """True when all that was written is with the service."""
-        ends = time.monotonic() + timeout_s
-        while True:
-            try:
-                self._send_all()
-                return True
-            except (AzureMLException, OSError) as error:
-                if time.monotonic() >= ends:
-                    note_once(f"Metrics in {self.folder} could not be sent yet: {error}")
-                    return False
-            self._stop.wait(_PAUSE_S)
+        return patiently(self._send_all, self.folder, timeout_s, self._stop.wait)
 
     def after_fork(self) -> None:
         """The child has no thread of ours; its tapes are sent by the parent, or by its own flush."""
@@ -63,16 +55,11 @@ class TapeSender:
                 self._send(name)
 
     def _send(self, name: str) -> None:
-        sent = self._sent.get(name, 0)
-        with open(os.path.join(self.folder, name), "rb") as tape:
-            while True:
-                tape.seek(sent)
-                cells = tape.read(_MOST)
-                if len(cells) == _MOST and whole_cells(cells) == 0:
-                    cells += tape.read(2 * _MOST)  # one record longer than a request: the longest has 2 MB
-                if (ready := whole_cells(cells)) == 0:
-                    return
-                sent = self._sent[name] = self._runs.send_tape(self._run_id, name, sent, cells[:ready])
+        def send(offset: int, cells: bytes) -> int:
+            self._sent[name] = self._runs.send_tape(self._run_id, name, offset, cells)
+            return self._sent[name]
+
+        send_rest(send, os.path.join(self.folder, name), self._sent.get(name, 0))
 
     def _at_exit(self) -> None:
         if os.getpid() != self._owner:
@@ -80,3 +67,30 @@ class TapeSender:
         self._stop.set()
         if self.flush(_AT_EXIT_S):
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def send_rest(send: Callable[[int, bytes], int], path: str, sent: int) -> None:
+    """`send` what a tape holds behind its first `sent` bytes; it answers how many of them the service has."""
+    with open(path, "rb") as tape:
+        while True:
+            tape.seek(sent)
+            cells = tape.read(_MOST)
+            if len(cells) == _MOST and whole_cells(cells) == 0:
+                cells += tape.read(2 * _MOST)  # one record longer than a request: the longest has 2 MB
+            if (ready := whole_cells(cells)) == 0:
+                return
+            sent = send(sent, cells[:ready])
+
+
+def patiently(send: Callable[[], object], what: str, timeout_s: float, pause: Callable[[float], object]) -> bool:
+    """True when `send` went well, which is tried again until the time is over."""
+    ends = time.monotonic() + timeout_s
+    while True:
+        try:
+            send()
+            return True
+        except (AzureMLException, OSError) as error:
+            if time.monotonic() >= ends:
+                note_once(f"Metrics in {what} could not be sent yet: {error}")
+                return False
+        pause(_PAUSE_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from trainyard.sdk.effects import note_once
 
 if TYPE_CHECKING:
     from trainyard.client.runs import Runs
+    from trainyard.contract.attempts import JobContext
     from trainyard.sdk.runs.tape_sender import TapeSender
 
 _all: weakref.WeakSet[Tape] = weakref.WeakSet()
@@ -26,6 +28,7 @@ class Tape:
     def __init__(self, folder: Callable[[], str], rank: int = 0) -> None:
         self._folder = folder
         self.rank = rank
+        self.path: str | None = None  # None until something is logged
         self._described: dict[str, str] = {}
         self._writer: TapeWriter | None = None
         self.number = self._first_number
@@ -58,16 +61,18 @@ class Tape:
         if self._writer is None:
             name = f"{self.rank}-{os.getpid()}-{os.urandom(4).hex()}.tape"
             try:
-                self._writer = TapeWriter(os.path.join(self._folder(), name))
+                path = os.path.join(self._folder(), name)
+                self._writer = TapeWriter(path)
             except OSError as error:
                 note_once(f"Metrics cannot be written: {error}. Free some space, or check the folder's owner.")
                 return None
-            self.number = self._writer.number
+            self.path, self.number = path, self._writer.number
         return self._writer
 
     def forget(self) -> None:
         """After a fork: the child opens a tape of its own, for names are numbered per tape."""
         self._writer = None
+        self.path = None
         self._described = {}
         self.number = self._first_number
 
@@ -110,6 +115,27 @@ class RunTape(Tape):
 
         self.sender = TapeSender(self._runs(), self._run_id, tempfile.mkdtemp(prefix="trainyard-metrics-"))
         return self.sender.folder
+
+
+class JobTape(RunTape):
+    """The tape of a job's process. The node's agent ships it; who cannot wait for that sends the rest himself, into the
+    same stream."""
+
+    def __init__(self, runs: Callable[[], Runs], job: JobContext) -> None:
+        super().__init__(runs, job.run_id, lambda: job.spool, job.rank)
+        self._node = job.node
+
+    def flush(self, timeout_s: float) -> bool:
+        if self.sender is not None or self.path is None:
+            return super().flush(timeout_s)
+        from trainyard.sdk.runs.tape_sender import patiently, send_rest
+
+        path, stream = self.path, f"node-{self._node}/{os.path.basename(self.path)}"
+
+        def send(offset: int, cells: bytes) -> int:
+            return self._runs().send_tape(self._run_id, stream, offset, cells)
+
+        return patiently(lambda: send_rest(send, path, send(0, b"")), path, timeout_s, time.sleep)
 
 
 def _after_fork() -> None:

@@ -15,7 +15,7 @@ from trainyard.server.context import Context, context_of, principal_of
 from trainyard.server.identity.service import Principal
 from trainyard.server.metrics import spool
 from trainyard.server.metrics.service import apply_cells, of_system, read_series
-from trainyard.server.runs.records import lineage, run_row
+from trainyard.server.runs.records import RunRow, lineage, run_row
 from trainyard.server.scope import Scope
 
 _JSON = "application/json"
@@ -39,7 +39,8 @@ async def drain(request: Request) -> Response:
 
 
 async def add_tape(request: Request) -> Response:
-    """Cells of a stream of an interactive run that spools elsewhere; answers how many bytes of it are here."""
+    """Cells of a stream of an interactive run that spools elsewhere, or of a job that does not wait for its agent;
+    answers how many bytes of it are here."""
     context, principal = context_of(request), principal_of(request)
     stream, given = request.query_params.get("stream", ""), request.query_params.get("offset", "")
     if not 0 < len(stream) <= _MAX_STREAM or not given.isascii() or not given.isdigit() or len(given) > 18:
@@ -59,29 +60,34 @@ def _read(context: Context, workspace_id: str, run_id: str, name: str | None, sy
     with context.db.read() as tx:
         row = run_row(tx, workspace_id, run_id)
     if row.spec is None and not system:  # also of a run that has ended: who did not hear of it may still log to it
-        spool.drain(context, Scope(row.key, row.workspace_id, row.created_by))
+        spool.drain(context, _scope_of(row))
     with context.db.read() as tx:
         series = read_series(tx, of_system(row.key) if system else row.key, name)
     return json.dumps([vars(one) for one in series]).encode()
 
 
 def _drain(context: Context, principal: Principal, workspace_id: str, run_id: str) -> None:
-    spool.drain(context, _writable(context, principal, workspace_id, run_id))
+    spool.drain(context, _scope_of(_writable(context, principal, workspace_id, run_id)))
 
 
 def _add(
     context: Context, principal: Principal, workspace_id: str, run_id: str, stream: str, offset: int, cells: bytes
 ) -> int:
-    scope = _writable(context, principal, workspace_id, run_id)
+    row = _writable(context, principal, workspace_id, run_id)
+    attempt = row.attempt if principal.run_key == row.key else _NO_ATTEMPT
     with context.db.write() as tx:
-        return apply_cells(tx, scope, _NO_ATTEMPT, stream, offset, cells)
+        return apply_cells(tx, _scope_of(row), attempt, stream, offset, cells)
 
 
-def _writable(context: Context, principal: Principal, workspace_id: str, run_id: str) -> Scope:
+def _writable(context: Context, principal: Principal, workspace_id: str, run_id: str) -> RunRow:
     principal.require_workspace(workspace_id)
     with context.db.read() as tx:
         row = run_row(tx, workspace_id, run_id)
         principal.require_run(workspace_id, lineage(tx, row))
+    return row
+
+
+def _scope_of(row: RunRow) -> Scope:
     return Scope(row.key, row.workspace_id, row.created_by)
 
 

@@ -40,7 +40,7 @@ function tableOf(metric) {
   const rows = columns.length ? columns[0].map((_, at) => columns.map((column) => column[at])) : [];
   return h("div", { class: "ty-scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, names.map((name) => h("th", {}, name)))),
-    h("tbody", {}, rows.reverse().map((row) => h("tr", {}, row.map((cell) => h("td", {}, short(cell))))))));
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, short(cell))))))));
 }
 
 function matrixOf(data) {
@@ -307,7 +307,7 @@ function childrenPart(children, sort, resort) {
 }
 
 function logPart(log, choose) {
-  if (!log.name) return [h("p", { class: "ty-none" }, "Nothing has been written yet.")];
+  if (!log.name) return [h("p", { class: "ty-none" }, "Nothing has been written.")];
   const pick = h("select", { onchange: (event) => choose(event.target.value) },
     log.names.map((name) => h("option", { value: name, selected: name === log.name }, name)));
   return [pick, h("pre", { class: "ty-log" }, (log.cut ? "…\n" : "") + drawn(log.text))];
@@ -317,7 +317,7 @@ function metricsPart(metrics) {
   const place = (metric) => (metric.kind === "line" ? 0 : metric.kind === "table" ? 2 : 1);
   const cards = [...metrics].sort((a, b) => place(a) - place(b)).map(metricCard);
   const tiles = metrics.filter((metric) => metric.kind === "text" || (metric.kind === "line" && metric.points.length <= 1));
-  if (!metrics.length) return [h("p", { class: "ty-none" }, "Nothing has been logged yet.")];
+  if (!metrics.length) return [h("p", { class: "ty-none" }, "Nothing has been logged.")];
   return [tiles.length > 0 && h("div", { class: "ty-tiles" }, tiles.map(tile)), h("div", { class: "ty-grid-of" }, cards)];
 }
 
@@ -329,8 +329,9 @@ export function render({ model, el }) {
 
   const parts = () => {
     const rows = model.get("children").rows || [], metrics = model.get("metrics") || [], system = model.get("system") || [];
+    const hoped = !rows.length && !model.get("run").over;
     return [
-      rows.length && ["runs", `Runs (${rows.length})`], (metrics.length || !rows.length) && ["metrics", "Metrics"],
+      rows.length && ["runs", `Runs (${rows.length})`], (metrics.length || hoped) && ["metrics", "Metrics"],
       system.length && ["system", "System"], ["log", "Log"],
     ].filter(Boolean);
   };
