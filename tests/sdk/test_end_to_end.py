@@ -184,6 +184,8 @@ def test_a_cluster_is_found_or_made_and_told_of(workspace, here, capsys):
         "Creating...\nSucceeded\nAmlCompute wait for completion finished\n\n"
         "Minimum number of nodes requested have been provisioned\n"
     )
+    made.wait_for_completion(show_output=True, min_node_count=1)  # not for as long as one may wait
+    assert "Nodes come up when a run needs them: cpu-cluster keeps 0, so 1 were not" in capsys.readouterr().out
     found = ComputeTarget(workspace=workspace, name="cpu-cluster")
     assert type(found) is AmlCompute
     status = found.get_status().serialize()

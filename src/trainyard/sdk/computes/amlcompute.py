@@ -167,7 +167,7 @@ class AmlCompute(ComputeTarget):
         say = _say if show_output else _say_nothing
         if self._creating:
             say("Creating...")
-        reached = self._wait_for_nodes(whole_number(min_node_count, "min_node_count"), timeout_in_minutes)
+        outcome = self._wait_for_nodes(whole_number(min_node_count, "min_node_count"), timeout_in_minutes)
         self._creating = False
         say(self.provisioning_state)
         say("AmlCompute wait for completion finished\n")
@@ -175,14 +175,7 @@ class AmlCompute(ComputeTarget):
             raise ComputeTargetException(
                 f"Compute target {self.name} could not be provided: {self.provisioning_errors}"
             )
-        if reached:
-            say("Minimum number of nodes requested have been provisioned")
-        else:
-            count = self.status.current_node_count if self.status else 0
-            say(
-                "Wait timeout has been reached\nCurrent provisioning state of AmlCompute is "
-                f'"{self.provisioning_state}" and current node count is "{count}"'
-            )
+        say(outcome)
 
     def update(self, min_nodes: Any = None, max_nodes: Any = None, idle_seconds_before_scaledown: Any = None) -> None:
         """Changes what is given; nothing given changes nothing."""
@@ -239,17 +232,22 @@ class AmlCompute(ComputeTarget):
         self.remote_login_port_public_access = "NotSpecified"
         self.identity_type = self.identity_id = None
 
-    def _wait_for_nodes(self, wanted: int | None, timeout_in_minutes: float) -> bool:
+    def _wait_for_nodes(self, wanted: int | None, timeout_in_minutes: float) -> str:
+        """What there is to say when the wait is over."""
         ends = time.monotonic() + float(timeout_in_minutes) * 60
         while True:
             status = self.get_status()
-            enough = self.scale_settings.minimum_node_count if wanted is None else wanted
-            if self.provisioning_state == "Failed":
-                return False
-            if status is not None and (status.current_node_count or 0) >= enough:
-                return True
-            if time.monotonic() >= ends:
-                return False
+            kept = self.scale_settings.minimum_node_count
+            enough, there = kept if wanted is None else wanted, (status.current_node_count or 0) if status else 0
+            if status is not None and there >= enough:
+                return "Minimum number of nodes requested have been provisioned"
+            if enough > kept and not any(self.get_active_runs()):
+                return f"Nodes come up when a run needs them: {self.name} keeps {kept}, so {enough} were not waited for"
+            if self.provisioning_state == "Failed" or time.monotonic() >= ends:
+                return (
+                    "Wait timeout has been reached\nCurrent provisioning state of AmlCompute is "
+                    f'"{self.provisioning_state}" and current node count is "{there}"'
+                )
             time.sleep(_POLL_S)
 
 
