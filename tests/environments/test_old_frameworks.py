@@ -16,6 +16,7 @@ BOTH = {"TRAINYARD_SHIMS": "auto", "TF_USE_LEGACY_KERAS": "1"}
         (Wanted(requirements=("tensorflow-cpu==1.13.1",)), TODAY, True, BOTH),
         (Wanted(requirements=("tensorflow==2.2.0",), relax=True), TODAY, True, BOTH),
         (Wanted(requirements=("keras<=2.3.1", "tensorflow-cpu")), TODAY, True, {"TF_USE_LEGACY_KERAS": "1"} | BOTH),
+        (Wanted(conda=("keras<=2.3.1", "tensorflow=1.13.1"), relax=True), TODAY, True, BOTH),
         (Wanted(requirements=("tensorflow-cpu",)), TODAY, False, {}),
         (Wanted(requirements=("tensorflow-cpu>=2.0",)), TODAY, False, {}),
         (Wanted(requirements=("tensorflow-cpu==2.18.0",), relax=True), TODAY, True, {"TRAINYARD_SHIMS": "auto"}),

@@ -10,6 +10,7 @@ from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
 from trainyard.contract.environments import SHIMS_AUTO, SHIMS_OFF, SHIMS_VARIABLE
+from trainyard.environments.conda import to_pypi
 from trainyard.environments.names import normalised
 from trainyard.environments.pins import pinned, versions_in
 from trainyard.environments.specification import Wanted
@@ -55,7 +56,7 @@ def _replaced(wanted: Wanted, lock: str) -> bool:
     """A framework that we have helpers for was asked for in a version that is not the one installed."""
     there = versions_in(lock)
     tensorflow = next((there[name] for name in TENSORFLOW if name in there), None)
-    for line in wanted.requirements:
+    for line in _asked(wanted):
         if (requirement := pinned(line)) is None or (name := normalised(requirement.name)) not in _WITH_HELPERS:
             continue
         got = tensorflow if name in TENSORFLOW else there.get(name)
@@ -65,7 +66,12 @@ def _replaced(wanted: Wanted, lock: str) -> bool:
 
 
 def _asks_for_keras_two(wanted: Wanted) -> bool:
-    return any(_is_before_keras_three(requirement) for line in wanted.requirements if (requirement := pinned(line)))
+    return any(_is_before_keras_three(requirement) for line in _asked(wanted) if (requirement := pinned(line)))
+
+
+def _asked(wanted: Wanted) -> list[str]:
+    """What conda was asked for may have come from PyPI, and counts as what pip was."""
+    return [*wanted.requirements, *to_pypi(wanted.conda)[0]]
 
 
 def _is_before_keras_three(requirement: Requirement) -> bool:
