@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HELPERS = {"all.py", "load.py", "measure.py", "mlflow_ranks.py", "scratch.py", "tracker_peers.py"}
+HELPERS = {"all.py", "load.py", "measure.py", "mlflow_ranks.py", "ray_tune.py", "scratch.py", "tracker_peers.py"}
 
 
 def main() -> int:

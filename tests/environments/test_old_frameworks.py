@@ -16,6 +16,7 @@ BOTH = {"TRAINYARD_SHIMS": "auto", "TF_USE_LEGACY_KERAS": "1"}
         (Wanted(requirements=("tensorflow-cpu==1.13.1",)), TODAY, True, BOTH),
         (Wanted(requirements=("tensorflow==2.2.0",), relax=True), TODAY, True, BOTH),
         (Wanted(requirements=("keras<=2.3.1", "tensorflow-cpu")), TODAY, True, {"TF_USE_LEGACY_KERAS": "1"} | BOTH),
+        (Wanted(conda=("keras<=2.3.1", "tensorflow=1.13.1"), relax=True), TODAY, True, BOTH),
         (Wanted(requirements=("tensorflow-cpu",)), TODAY, False, {}),
         (Wanted(requirements=("tensorflow-cpu>=2.0",)), TODAY, False, {}),
         (Wanted(requirements=("tensorflow-cpu==2.18.0",), relax=True), TODAY, True, {"TRAINYARD_SHIMS": "auto"}),
@@ -52,3 +53,8 @@ def test_keras_two_is_of_the_same_series_and_comes_once() -> None:
 )
 def test_tensorboard_comes_with_a_tensorflow_that_had_it(line: str, brings: bool) -> None:
     assert brought_along(Wanted(requirements=(line,))) == (("tensorboard",) if brings else ())
+
+
+def test_chainer_comes_with_pkg_resources() -> None:
+    assert brought_along(Wanted(requirements=("chainer==5.1.0", "numpy"))) == ("setuptools<74",)
+    assert brought_along(Wanted(requirements=("Chainer", "tensorflow==1.13.1"))) == ("tensorboard", "setuptools<74")

@@ -8,6 +8,7 @@ from trainyard.sdk.workspace import Workspace
 
 TRAIN = """\
 import chainer, numpy
+import pkg_resources  # as chainer.testing does, without naming setuptools
 from azureml.core import Run
 run = Run.get_context()
 run.log("version", chainer.__version__)

@@ -72,7 +72,7 @@ class SweepSpec:
     metric: str
     goal: Goal
     max_total_runs: int
-    max_concurrent_runs: int
+    max_concurrent_runs: int | None  # None: as many as there is room for
     run: RunSpec
     sampling: Sampling = Sampling.RANDOM
     sampling_properties: dict[str, Any] = field(default_factory=dict)
@@ -148,7 +148,8 @@ def check_sweep(spec: SweepSpec) -> None:
             "primary_metric_name is empty. Give the name that the script passes to run.log(name, value)."
         )
     _whole(spec.max_total_runs, "max_total_runs", 1, MAX_TOTAL_RUNS)
-    _whole(spec.max_concurrent_runs, "max_concurrent_runs", 1, spec.max_total_runs)
+    if spec.max_concurrent_runs is not None:
+        _whole(spec.max_concurrent_runs, "max_concurrent_runs", 1, spec.max_total_runs)
     _whole(spec.max_duration_minutes, "max_duration_minutes", 1, MAX_DURATION_MINUTES)
     if len(spec.resume_from) > MOST_PARENTS:
         raise InvalidSweep(f"resume_from has {len(spec.resume_from)} sweeps. Give at most {MOST_PARENTS}.")

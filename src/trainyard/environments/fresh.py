@@ -16,7 +16,7 @@ from trainyard.environments.plan import no_python
 from trainyard.environments.request import Interpreter, platform
 from trainyard.environments.resolve import Resolver
 from trainyard.environments.site import Made, Site
-from trainyard.environments.specification import Wanted
+from trainyard.environments.specification import Wanted, requirement_name
 from trainyard.environments.venv import lay
 
 _UNBUILT = re.compile(r"Failed to build `?([A-Za-z0-9][\w.-]*?)(?:==|`|\s|$)")
@@ -64,7 +64,9 @@ class Fresh:
 
     def _resolve(self, resolver: Resolver, wanted: Wanted, interpreter: Interpreter) -> tuple[Lock, tuple[str, ...]]:
         wanted, built, notes = horovod.take_out(wanted)
-        brought = (name for name in old_frameworks.brought_along(wanted) if resolver.has(name))
+        brought = (
+            line for line in old_frameworks.brought_along(wanted) if resolver.has(requirement_name(line) or line)
+        )
         needs = (*(horovod.NEEDS if built else ()), *brought)
         resolved = resolver.resolve(wanted, needs)
         lines = resolved.lock + (horovod.additions(self.site.uv, interpreter.path, resolved.lock) if built else "")

@@ -1,7 +1,8 @@
 """Frameworks that are newer than what was asked for: what a job gets beside them so that its script still runs. Pure.
 
 TensorFlow 2.16 and later bring Keras 3, and 2.21 and later no TensorBoard. Where an older one was asked for, Keras 2 is
-put beside it (the package tf-keras), TensorBoard too, and the job's helpers for old scripts are switched on.
+put beside it (the package tf-keras), TensorBoard too, and the job's helpers for old scripts are switched on. Chainer
+takes for granted what came with every Python of its time.
 """
 
 from __future__ import annotations
@@ -10,21 +11,27 @@ from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
 from trainyard.contract.environments import SHIMS_AUTO, SHIMS_OFF, SHIMS_VARIABLE
+from trainyard.environments.conda import to_pypi
 from trainyard.environments.names import normalised
 from trainyard.environments.pins import pinned, versions_in
-from trainyard.environments.specification import Wanted
+from trainyard.environments.specification import Wanted, requirement_name
 
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
 _WITH_HELPERS = frozenset({*TENSORFLOW, "keras", "numpy", "scikit-learn", "torch"})
 _FIRST_WITH_KERAS_3 = Version("2.16")
 _FIRST_WITHOUT_TENSORBOARD = "2.21"
+_USE_PKG_RESOURCES = frozenset({"chainer"})
+_PKG_RESOURCES = "setuptools<74"  # 81 lost it; 74 lost what the distutils of old NumPy import
 _USES_KERAS_2 = {"TF_USE_LEGACY_KERAS": "1"}
 
 
 def brought_along(wanted: Wanted) -> tuple[str, ...]:
-    """What the TensorFlow that is asked for had with it, and the one of today has not: its summaries need it."""
+    """What was there beside the frameworks that are asked for, and is not today: TensorBoard, which summaries need, and
+    `pkg_resources`, which was in every environment."""
     pins = (pinned(line) for line in wanted.requirements)
-    return ("tensorboard",) if any(pin and _is_before(pin, _FIRST_WITHOUT_TENSORBOARD) for pin in pins) else ()
+    found = ("tensorboard",) if any(pin and _is_before(pin, _FIRST_WITHOUT_TENSORBOARD) for pin in pins) else ()
+    uses = any(requirement_name(line) in _USE_PKG_RESOURCES for line in wanted.requirements)
+    return (*found, _PKG_RESOURCES) if uses else found
 
 
 def wants_keras_two(wanted: Wanted, lock: str) -> bool:
@@ -55,7 +62,7 @@ def _replaced(wanted: Wanted, lock: str) -> bool:
     """A framework that we have helpers for was asked for in a version that is not the one installed."""
     there = versions_in(lock)
     tensorflow = next((there[name] for name in TENSORFLOW if name in there), None)
-    for line in wanted.requirements:
+    for line in _asked(wanted):
         if (requirement := pinned(line)) is None or (name := normalised(requirement.name)) not in _WITH_HELPERS:
             continue
         got = tensorflow if name in TENSORFLOW else there.get(name)
@@ -65,7 +72,12 @@ def _replaced(wanted: Wanted, lock: str) -> bool:
 
 
 def _asks_for_keras_two(wanted: Wanted) -> bool:
-    return any(_is_before_keras_three(requirement) for line in wanted.requirements if (requirement := pinned(line)))
+    return any(_is_before_keras_three(requirement) for line in _asked(wanted) if (requirement := pinned(line)))
+
+
+def _asked(wanted: Wanted) -> list[str]:
+    """What conda was asked for may have come from PyPI, and counts as what pip was."""
+    return [*wanted.requirements, *to_pypi(wanted.conda)[0]]
 
 
 def _is_before_keras_three(requirement: Requirement) -> bool:

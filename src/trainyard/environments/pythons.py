@@ -54,26 +54,20 @@ def choose(wanted: Wanted, installed: Iterable[Interpreter]) -> Choice | None:
     installed = list(installed)
     if wanted.python is None:
         return Choice(installed[0])
-    specifier = SpecifierSet(wanted.python)
+    usable = [it for it in installed if Version(it.version) >= OVERLAY_NEEDS] or installed
     if wanted.python_filled_in:
-        usable = [it for it in installed if Version(it.version) >= OVERLAY_NEEDS] or installed
         return Choice(
             usable[0],
             log=(f"python{wanted.python} is the SDK's default and not a pin: Python {usable[0].version} is taken.",),
         )
-    fitting = [it for it in installed if specifier.contains(it.version, prereleases=True)]
-    if fitting:
-        return Choice(fitting[0], _too_old(fitting[0]))
-    if found := re.fullmatch(r"==(\d+\.\d+)\.\d+(?:\.\*)?", wanted.python):
-        # patch releases differ in repairs only: the same minor version is the same Python
-        near = [it for it in installed if SpecifierSet(f"=={found[1]}.*").contains(it.version)]
-        if near:
-            note = f"python{wanted.python} is not installed here; Python {near[0].version} was taken."
-            return Choice(near[0], (note, *_too_old(near[0])))
+    fitting, notes = _fitting(wanted.python, installed)
+    # under relaxed pins a Python in which the script cannot say `import azureml` is as good as not to be had
+    if fitting and (fitting[0] in usable or not wanted.relax):
+        return Choice(fitting[0], (*notes, *_too_old(fitting[0])))
     if wanted.relax:
-        usable = [it for it in installed if Version(it.version) >= OVERLAY_NEEDS] or installed
         taken = min(usable, key=lambda it: (_distance(it, wanted.python or ""), usable.index(it)))
-        return Choice(taken, (f"python{wanted.python} is not installed here; Python {taken.version} was taken.",))
+        why = f"is too old for `import azureml`, which needs {OVERLAY_NEEDS}" if fitting else "is not installed here"
+        return Choice(taken, (f"python{wanted.python} {why}; Python {taken.version} was taken.",))
     return None
 
 
@@ -107,6 +101,18 @@ def distributions_in(interpreter: str) -> frozenset[str]:
     except (OSError, subprocess.SubprocessError):
         return frozenset()
     return frozenset(map(normalised, done.stdout.split()))
+
+
+def _fitting(specifier: str, installed: list[Interpreter]) -> tuple[list[Interpreter], tuple[str, ...]]:
+    """Those that are as asked, and what is to be said of the first."""
+    exactly = [it for it in installed if SpecifierSet(specifier).contains(it.version, prereleases=True)]
+    found = re.fullmatch(r"==(\d+\.\d+)\.\d+(?:\.\*)?", specifier)
+    if exactly or found is None:
+        return exactly, ()
+    # patch releases differ in repairs only: the same minor version is the same Python
+    near = [it for it in installed if SpecifierSet(f"=={found[1]}.*").contains(it.version)]
+    said = (f"python{specifier} is not installed here; Python {near[0].version} was taken.",) if near else ()
+    return near, said
 
 
 def _too_old(taken: Interpreter) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import json
 import warnings
 
+import numpy as np
 import pytest
 
 from trainyard.contract.sweeps import Goal, SweepChild, SweepRecord, SweepSpec
@@ -87,6 +88,8 @@ def test_expressions_are_lists_as_in_the_sdk():
     assert choice(1, 2) == ["choice", [[1, 2]]]
     assert choice([1, 2]) == ["choice", [[1, 2]]]
     assert choice(range(3)) == ["choice", [[0, 1, 2]]]
+    assert choice(np.array([0.5, 2.0])) == ["choice", [[0.5, 2.0]]]
+    assert choice(np.int64(4)) == ["choice", [[4]]]
     assert choice(uniform(0, 1), 5) == ["choice", [[["uniform", [0, 1]], 5]]]
     assert loguniform(-6, -1) == ["loguniform", [-6, -1]]
     assert quniform(1, 10, 2) == ["quniform", [1, 10, 2]]
@@ -141,6 +144,19 @@ def test_what_the_sdk_refuses_is_refused(tmp_path):
 def test_empty_lists_to_resume_from_are_legal(tmp_path):
     made = config(tmp_path, resume_from=[], resume_child_runs=[])
     assert (made._resume_from, made._resume_child_runs) == ((), ())
+
+
+def test_a_sweep_to_resume_from_counts_once(tmp_path):
+    run = HyperDriveRun.__new__(HyperDriveRun)
+    run._run_id = "HD_1"
+    assert config(tmp_path, resume_from=[run, run])._resume_from == ("HD_1",)
+
+
+def test_without_max_concurrent_runs_as_many_run_as_there_is_room_for(workspace, tmp_path):
+    run = Experiment(workspace, "sweeps").submit(config(tmp_path, max_total_runs=50))
+    assert "warnings" not in run.get_details()
+    run.cancel()
+    run.wait_for_completion()
 
 
 def test_a_sweep_from_submit_to_its_best_run(workspace, tmp_path, capsys):

@@ -301,7 +301,7 @@ def test_a_sweep_begins_with_its_best_run(workspace, page, tmp_path):
     )
     own = Environment("own")
     own.python.user_managed_dependencies = True
-    sampling = GridParameterSampling({"rate": choice(0.5, 0.1, 0.9), "units": choice(16, 64)})
+    sampling = GridParameterSampling({"--rate": choice(0.5, 0.1, 0.9), "units": choice(16, 64)})
     sweep = HyperDriveConfig(
         run_config=ScriptRunConfig(str(tmp_path), "train.py", environment=own),
         hyperparameter_sampling=sampling,
@@ -311,7 +311,9 @@ def test_a_sweep_begins_with_its_best_run(workspace, page, tmp_path):
     )
     run = Experiment(workspace, "sweep").submit(sweep)
     run.wait_for_completion()
-    page.show(RunDetails(run).get_widget_data())
+    view = RunDetails(run).get_widget_data()
+    assert view["children"]["params"] == ["rate", "units"]  # each once, with or without its dashes
+    page.show(view)
     assert page.locator(".ty-parallel .ty-label").all_text_contents() == ["rate", "units", "error"]
     marks = page.locator(".ty-parallel .ty-tick").all_text_contents()
     assert marks[:6] == [
@@ -433,6 +435,27 @@ def test_numbers_and_times_are_short(page):
     assert page.evaluate("[1200, 59000, 61000, 3723000].map(window.parts.span)") == ["1.2 s", "59 s", "1:01", "1:02:03"]
     assert page.evaluate("window.parts.ticks(0, 10, 4)") == [0, 2, 4, 6, 8, 10]
     assert page.evaluate("window.parts.drawn('a\\r\\nb\\rc\\n')") == "a\nc\n"
+
+
+def test_the_text_of_a_sweep_begins_with_its_best_run():
+    def row(number, loss, **more):
+        known = {"id": f"HD_1_{number}", "name": None, "status": "Completed", "over": True, "stopped": None}
+        return known | {"params": {"lr": f"0.{number}"}, "metrics": {"loss": loss}} | more
+
+    rows = [row(1, None, over=False, status="Running"), row(2, 0.5, status="Canceled", stopped="too bad"), row(3, 0.25)]
+    run = {"id": "HD_1", "name": None, "experiment": "e", "number": 3, "url": "http://here", "status": "Running"}
+    view = {
+        "run": run | {"over": False, "reason": "", "started": None, "error": None},
+        "metrics": [],
+        "children": {"rows": rows, "params": ["lr"], "primary": {"name": "loss", "smaller": True, "total": 9}},
+        "log": {"text": ""},
+    }
+    assert text_of(view).splitlines()[3:] == [
+        "Runs below it: 2 of 9 are over, the best first",
+        "  HD_1_3  Completed  lr=0.3  loss=0.25",
+        "  HD_1_2  Stopped  lr=0.2  loss=0.5",
+        "  HD_1_1  Running  lr=0.1  loss=None",
+    ]
 
 
 def test_the_text_of_a_run_that_failed():

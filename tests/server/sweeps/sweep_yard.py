@@ -95,7 +95,9 @@ class SweepYard:
             self.logs(index, *values, sweep=sweep)
         if self.run(run_id)["state"] == "NotStarted":
             self.starts(index, sweep=sweep)
-        error = RunError("UserError", "It broke.") if state is RunState.FAILED else None
+        error = None
+        if state is RunState.FAILED:
+            error = RunError("UserError", "It broke.", last_lines=("Traceback", "ValueError: no"))
         self._walk(run_id, state, error=error)
 
     def logs(self, index: int, *values: float, name: str = "acc", sweep: str = "HD_1") -> None:

@@ -175,12 +175,14 @@ def test_a_sweep_whose_children_all_fail_says_so_early_and_fails(yard) -> None:
     for index in range(3):
         yard.ends(index, state=RunState.FAILED)
         yard.look()
-    assert yard.run()["warnings"] == ["The first 3 children all failed: It broke."]
+    assert yard.run()["warnings"] == ["The first 3 children all failed. HD_1_0: It broke."]
     yard.ends(3, state=RunState.FAILED)
     yard.look()
     parent = yard.run()
     assert (parent["state"], parent["error"]["code"]) == ("Failed", "UserError")
-    assert parent["error"]["message"] == "All 4 children failed; the first of them: It broke."
+    assert parent["error"]["message"] == "All 4 children failed; the first of them, HD_1_0: It broke."
+    assert parent["error"]["last_lines"] == ["Traceback", "ValueError: no"]
+    assert "#0    Failed     never logged 'acc'   It broke. Its last line: ValueError: no" in yard.log()
     assert parent["properties"]["best_metric_status"] == "NoMetricLogged"
 
 

@@ -24,6 +24,35 @@ def test_runs_that_are_gone_on_with_come_first(yard, earlier) -> None:
     assert first["outputs_from"] == "HD_0_1"
     assert yard.run("HD_1_0")["spec"]["arguments"][-2:] == ["--resume-from", "outputs"]
     assert second["outputs_from"] is None
+    assert "   going on from HD_0_1\n" in yard.log()
+
+
+def test_a_run_that_was_gone_on_with_may_be_deleted_once_its_child_is_there(yard, earlier) -> None:
+    yard.create(resume_child_runs=["HD_0_1"], max_total_runs=2)
+    yard.look()
+    assert yard.delete("HD_0").status == 200
+    yard.restart()
+    yard.ends(0, 0.9)
+    yard.ends(1, 0.1)
+    yard.look()
+    parent = yard.run()
+    assert (parent["state"], parent["properties"]["best_child_run_id"]) == ("Completed", "HD_1_0")
+
+
+def test_a_name_with_dashes_is_the_same_parameter(yard, earlier) -> None:
+    yard.create(space={"--lr": ["uniform", [0, 1]]}, resume_child_runs=["HD_0_1"])
+    yard.look()
+    (lr,) = yard.sweep("HD_0")["children"][1]["parameters"].values()
+    assert yard.sweep()["children"][0]["parameters"] == {"--lr": lr}
+
+
+def test_an_earlier_sweep_that_teaches_nothing_is_named(yard, earlier) -> None:
+    learning = {"sampling": "BayesianOptimization", "resume_from": ["HD_0"]}
+    yard.create("HD_1", space={"--lr": ["uniform", [0, 1]]}, **learning)
+    assert yard.run("HD_1")["warnings"] == []
+    yard.create("HD_2", space={"depth": ["uniform", [0, 1]]}, **learning)
+    (warning,) = yard.run("HD_2")["warnings"]
+    assert warning.startswith("Nothing is learned from HD_0: no run there has a value of 'acc' and all parameters")
 
 
 def test_another_goal_or_metric_on_resume_is_refused(yard, earlier) -> None:

@@ -73,7 +73,7 @@ class HyperDriveConfig:
         self._metric = primary_metric_name
         self._goal = _goal(primary_metric_goal)
         self._max_total_runs = max_total_runs
-        self._max_concurrent_runs = max_total_runs if max_concurrent_runs is None else max_concurrent_runs
+        self._max_concurrent_runs = max_concurrent_runs
         self._max_duration_minutes = max_duration_minutes
         self._resume_from = _run_ids(resume_from, "resume_from")
         self._resume_child_runs = _run_ids(resume_child_runs, "resume_child_runs")
@@ -246,4 +246,4 @@ def _run_ids(given: Any, name: str) -> tuple[str, ...]:
     for run in several:
         if not isinstance(getattr(run, "id", None), str):
             raise HyperDriveConfigException(f"{name} has a {type(run).__name__}. Give a run, or a list of runs.")
-    return tuple(run.id for run in several)
+    return tuple(dict.fromkeys(run.id for run in several))

@@ -9,6 +9,9 @@ from trainyard.contract.sweeps import is_expression
 
 def choice(*options: Any) -> list[Any]:
     """One of the options: given one by one, as one list, or as a range. An option may be an expression itself."""
+    if len(options) == 1 and hasattr(options[0], "tolist"):  # numpy's array, or one number of its own
+        given = options[0].tolist()
+        return ["choice", [given if isinstance(given, list) else [given]]]
     if len(options) == 1 and isinstance(options[0], list | tuple | range) and not is_expression(options[0]):
         return ["choice", [list(options[0])]]
     return ["choice", [list(options)]]

@@ -28,9 +28,9 @@ def text_of(view: dict[str, Any], now_ms: float | None = None) -> str:
         lines += [f"  {metric['name']}  {_value(metric)}" for metric in metrics[:_MOST_METRICS]]
         if len(metrics) > _MOST_METRICS:
             lines.append(f"  … and {len(metrics) - _MOST_METRICS} more")
-    children = view["children"]["rows"]
+    children = _best_first(view["children"])
     if children:
-        lines.append(f"Runs below it: {len(children)}")
+        lines.append(f"Runs below it: {_how_many(view['children'])}")
         lines += [_child(child, view["children"]["params"]) for child in children[:_MOST_CHILDREN]]
         if len(children) > _MOST_CHILDREN:
             lines.append(f"  … and {len(children) - _MOST_CHILDREN} more")
@@ -57,10 +57,33 @@ def _value(metric: dict[str, Any]) -> str:
     return str(metric["file"] if "file" in metric else _number(metric["last"]))
 
 
+def _best_first(children: dict[str, Any]) -> list[dict[str, Any]]:
+    """A sweep's by its primary metric, those without a value last; of others as they were made."""
+    if (primary := children.get("primary")) is None:
+        return list(children["rows"])
+    sign = 1 if primary["smaller"] else -1
+
+    def place(row: dict[str, Any]) -> tuple[bool, float]:
+        value = row["metrics"].get(primary["name"])
+        return value is None, 0 if value is None else sign * value
+
+    return sorted(children["rows"], key=place)
+
+
+def _how_many(children: dict[str, Any]) -> str:
+    if (primary := children.get("primary")) is None:
+        return str(len(children["rows"]))
+    return f"{sum(row['over'] for row in children['rows'])} of {primary['total']} are over, the best first"
+
+
 def _child(child: dict[str, Any], params: list[str]) -> str:
     given = ", ".join(f"{name.lstrip('-')}={child['params'][name]}" for name in params[:4] if name in child["params"])
     found = ", ".join(f"{name}={_number(value)}" for name, value in list(child["metrics"].items())[:3])
-    return "  " + "  ".join(part for part in (child["name"] or child["id"], child["status"], given, found) if part)
+    return "  " + "  ".join(part for part in (child["name"] or child["id"], _status(child), given, found) if part)
+
+
+def _status(child: dict[str, Any]) -> str:
+    return "Stopped" if child.get("stopped") and child["status"] == "Canceled" else str(child["status"])
 
 
 def _number(value: Any) -> str:

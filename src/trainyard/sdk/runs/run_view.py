@@ -295,7 +295,7 @@ def _sample(text: str | None) -> dict[str, str]:
         given = json.loads(text or "{}")
     except ValueError:
         return {}
-    return {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+    return {str(name).lstrip("-"): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
 
 
 def _varied(rows: Sequence[dict[str, Any]], part: str) -> list[str]:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 from trainyard.contract.errors import TrainyardError
 from trainyard.contract.runs import RunError
 from trainyard.contract.states import TERMINAL, RunState
-from trainyard.contract.sweeps import SWEEP_LOG
+from trainyard.contract.sweeps import SWEEP_LOG, SweepSpec
 from trainyard.server.computes import service as computes
 from trainyard.server.context import Context
 from trainyard.server.identity.service import Kind, Principal
@@ -147,7 +147,7 @@ class Conductor:
         decision = outcome.decision
         stopped: list[int] = []
         with self._context.db.write() as tx:
-            tail = self._write_row(tx, row, outcome, now)
+            tail = self._write_row(tx, row, known, outcome, now)
             parent = run_row_by_key(tx, row.run_key)
             if parent.state != seen.state:
                 raise Stale
@@ -167,16 +167,13 @@ class Conductor:
         for key in (row.run_key, *stopped):
             self._context.hub.notify(key)
 
-    def _write_row(self, tx: Connection, row: Row[Any], outcome: Outcome, now: int) -> tuple[int, str]:
+    def _write_row(self, tx: Connection, row: Row[Any], known: Known, outcome: Outcome, now: int) -> tuple[int, str]:
         """Claims the step: who comes second finds another count. Answers where the log's new lines begin, and them."""
         decision = outcome.decision
         for stop in decision.stops:
             outcome.lines.append(f"{journal.number(stop.index)} stopped    {stop.why}")
         for start in decision.starts:
-            resumed = f"   going on from #{start.outputs_of}" if start.outputs_of is not None else ""
-            outcome.lines.append(
-                f"{journal.number(start.index)} started    {journal.sampled(start.parameters)}{resumed}"
-            )
+            outcome.lines.append(journal.started(start.index, start.parameters, _begins_with(known.spec, start)))
         if decision.end is not None:
             outcome.lines.append(decision.end.reason)
         size = row.log_size + len(row.log_tail.encode())
@@ -256,15 +253,15 @@ class Conductor:
             score = known.history.score(value.best) if value.best is not None else None
             leads = score is not None and (best is None or score > best)
             best = score if leads else best
-            error = child.seen.error.message if child.seen.error else ""
-            state, metric = child.seen.state, known.spec.metric
-            outcome.lines.append(journal.ended(child.index, state, metric, value.best, leads, value.reports, error))
+            seen, metric = child.seen, known.spec.metric
+            said = journal.ended(child.index, seen.state, metric, value.best, leads, value.reports, seen.error)
+            outcome.lines.append(said)
 
     def _tell_silence(self, tx: Connection, row: Row[Any], known: Known, outcome: Outcome, now: int) -> None:
         """What will not get better by itself is said while there is time to do something about it."""
         all_failed = known.ends.total() == known.ends[RunState.FAILED] >= _FAILED_AT_FIRST
         if all_failed and "failing" not in row.said and known.error is not None:
-            _warn(outcome, "failing", f"The first {known.ends.total()} children all failed: {known.error.message}")
+            _warn(outcome, "failing", f"The first {known.ends.total()} children all failed. {known.error.message}")
         if "silent" in row.said or known.best is not None:
             return
         child, over = self._silent_child(known, outcome, now)
@@ -292,6 +289,13 @@ class Conductor:
     def _write_log(self, run_key: int, offset: int, tail: str) -> None:
         """By offset: what is there already is not added again."""
         self._context.logs.append(run_key, 0, SWEEP_LOG, offset, tail.encode())
+
+
+def _begins_with(spec: SweepSpec, start: Start) -> str | None:
+    """The run whose outputs it begins with, as the log names it."""
+    if start.resumes is not None:
+        return spec.resume_child_runs[start.resumes]
+    return None if start.outputs_of is None else f"#{start.outputs_of}"
 
 
 def _warn(outcome: Outcome, what: str, sentence: str) -> None:

@@ -28,7 +28,7 @@ class Facts:
     open: Mapping[int, RunState]  # the children that are not over
     ends: Mapping[RunState, int] = field(default_factory=dict)  # how those that are over have ended
     resumed: Sequence[Mapping[str, Any]] = ()  # the samples of the runs that are gone on with
-    error: RunError | None = None  # of a child that failed
+    error: RunError | None = None  # of the first child that failed
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ def _proposed(facts: Facts, sampler: Sampler, history: History, index: int) -> S
 def _outcome(facts: Facts) -> End:
     failed = facts.ends.get(RunState.FAILED, 0)
     if failed and failed == sum(facts.ends.values()):
-        code, message = (facts.error.code, facts.error.message) if facts.error else ("ChildFailed", "see their logs")
-        said = f"All {failed} children failed; the first of them: {message}"
-        return End(RunState.FAILED, said, RunError(code, said))
+        first = facts.error or RunError("ChildFailed", "see their logs")
+        said = f"All {failed} children failed; the first of them, {first.message}"
+        return End(RunState.FAILED, said, RunError(first.code, said, last_lines=first.last_lines))
     return End(RunState.COMPLETED, "All children have ended")
 
 
@@ -121,4 +121,5 @@ def room_of(spec: SweepSpec, sampler: Sampler, fits: int) -> int:
     """How many children may be open. More than fit at once are of use only to be there when a node is free: a sampler
     that learns waits until then, so that it knows more."""
     fits = max(1, fits)
-    return min(spec.max_concurrent_runs, fits if sampler.learns else 2 * fits)
+    useful = fits if sampler.learns else 2 * fits
+    return useful if spec.max_concurrent_runs is None else min(spec.max_concurrent_runs, useful)

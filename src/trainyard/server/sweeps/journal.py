@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from trainyard.contract.runs import RunError
 from trainyard.contract.states import RunState
-from trainyard.contract.sweeps import Policy, SweepSpec, as_argument, option
+from trainyard.contract.sweeps import Policy, Sampling, SweepSpec, as_argument, option
 
 
 def line(now_ns: int, text: str) -> str:
@@ -18,9 +19,11 @@ def line(now_ns: int, text: str) -> str:
 
 
 def opening(spec: SweepSpec, total: int, seed: int) -> str:
-    how = f"{spec.sampling} sampling over {', '.join(spec.space)} (seed {seed})"
+    how = f"{spec.sampling} sampling over {', '.join(spec.space)}"
+    how += "" if spec.sampling is Sampling.GRID else f" (seed {seed})"
     policy = "no early termination" if spec.policy is Policy.NONE else f"policy {spec.policy}"
-    return f"{total} runs, {spec.max_concurrent_runs} at once; {spec.goal.lower()} {spec.metric!r}; {how}; {policy}"
+    at_once = "" if spec.max_concurrent_runs is None else f", {spec.max_concurrent_runs} at once"
+    return f"{total} runs{at_once}; {spec.goal.lower()} {spec.metric!r}; {how}; {policy}"
 
 
 def sampled(parameters: Mapping[str, Any]) -> str:
@@ -31,12 +34,21 @@ def number(index: int) -> str:
     return f"#{index:<4}"
 
 
-def ended(index: int, state: RunState, metric: str, best: float | None, leads: bool, reports: int, error: str) -> str:
+def started(index: int, parameters: Mapping[str, Any], begins_with: str | None) -> str:
+    going_on = f"   going on from {begins_with}" if begins_with is not None else ""
+    return f"{number(index)} started    {sampled(parameters)}{going_on}"
+
+
+def ended(
+    index: int, state: RunState, metric: str, best: float | None, leads: bool, reports: int, error: RunError | None
+) -> str:
     if best is not None:
         what = f"{metric} {best:.6g}" + ("   best so far" if leads else "")
     else:
         what = f"{metric!r} was never a finite number" if reports else f"never logged {metric!r}"
-    why = f"   {error}" if error else ""
+    why = "" if error is None else f"   {error.message}"
+    if error is not None and error.last_lines:
+        why += f" Its last line: {error.last_lines[-1].strip()}"
     return f"{number(index)} {state:<10} {what}{why}"
 
 

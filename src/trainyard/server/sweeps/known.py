@@ -60,7 +60,7 @@ class Known:
     open: dict[int, Child] = field(default_factory=dict)
     run_ids: list[str] = field(default_factory=list)
     ends: Counter[RunState] = field(default_factory=Counter)
-    error: RunError | None = None
+    error: RunError | None = None  # of the first child that failed; it says which
     best: tuple[float, int] | None = None  # score and child
 
     @property
@@ -89,7 +89,7 @@ class Known:
             sampler=service.sampler_of(spec, row.seed),
             policy=make_policy(spec.policy, spec.policy_properties),
             earlier=service.earlier_trials(tx, row.workspace_id, spec),
-            resumed=service.resumed_children(tx, row.workspace_id, spec),
+            resumed=service.resumed_children(tx, row.workspace_id, spec, row.started),
         )
         known.take_children(tx, row.started)
         return known
@@ -145,8 +145,8 @@ class Known:
         kept = values or trial.values or (() if value.best is None else (value.best,))
         self.trials[index] = replace(trial, over=True, values=kept)
         self.ends[seen.state] += 1
-        if seen.state is RunState.FAILED:
-            self.error = self.error or seen.error
+        if seen.state is RunState.FAILED and seen.error is not None and self.error is None:
+            self.error = replace(seen.error, message=f"{self.run_ids[index]}: {seen.error.message}")
         child.value = value
         if value.best is not None:
             score = self.history.score(value.best)

@@ -24,6 +24,7 @@ from trainyard.contract.sweeps import (
     SweepRecord,
     SweepSpec,
     check_sweep,
+    option,
 )
 from trainyard.server.computes import service as computes
 from trainyard.server.context import Context
@@ -64,8 +65,11 @@ def create_sweep(tx: Connection, context: Context, principal: Principal, workspa
         row = run_row_by_key(tx, key)
         now = context.clock()
         lines = journal.line(now, journal.opening(spec, total, seed))
-        if (warning := _too_many_at_once(tx, workspace_id, spec)) is not None:
+        for warning in filter(
+            None, (_too_many_at_once(tx, workspace_id, spec), _nothing_learned(tx, workspace_id, spec))
+        ):
             conducted.warn(tx, row, warning)
+            row = run_row_by_key(tx, key)
             lines += journal.line(now, warning)
         owner = {"workspace_id": workspace_id, "created_by": row.created_by}
         asked = {"spec": to_json(spec), "seed": seed, "total": total, "started": 0, "open": True, "said": []}
@@ -132,13 +136,18 @@ def earlier_trials(tx: Connection, workspace_id: str, spec: SweepSpec) -> list[T
         values = measured(tx, [row.run_key for row in rows], spec.metric, spec.goal)
         for row in rows:
             best = values[row.run_key].best
-            found.append(Trial(len(found), row.parameters, over=True, values=() if best is None else (best,)))
+            values_of_it = () if best is None else (best,)
+            found.append(Trial(len(found), _as_named(spec, row.parameters), over=True, values=values_of_it))
     return found
 
 
-def resumed_children(tx: Connection, workspace_id: str, spec: SweepSpec) -> list[dict[str, Any]]:
-    """The samples of the runs that are gone on with."""
-    return [_child_row(tx, workspace_id, run_id).parameters for run_id in spec.resume_child_runs]
+def resumed_children(tx: Connection, workspace_id: str, spec: SweepSpec, started: int) -> list[dict[str, Any]]:
+    """The samples of the runs that are gone on with. Those that were started are not asked for again: what they went on
+    from may have been deleted since."""
+    return [
+        {} if at < started else _as_named(spec, _child_row(tx, workspace_id, run_id).parameters)
+        for at, run_id in enumerate(spec.resume_child_runs)
+    ]
 
 
 def _children(tx: Connection, sweep_key: int, spec: SweepSpec) -> Iterable[SweepChild]:
@@ -182,13 +191,31 @@ def values_of(tx: Connection, run_key: int, metric: str) -> tuple[float, ...]:
 
 def _too_many_at_once(tx: Connection, workspace_id: str, spec: SweepSpec) -> str | None:
     fits = computes.room(tx, workspace_id, spec.run.target, spec.run.nodes)
-    if spec.max_concurrent_runs <= fits:
+    if spec.max_concurrent_runs is None or spec.max_concurrent_runs <= fits:
         return None
     nodes = "one node" if spec.run.nodes == 1 else f"{spec.run.nodes} nodes"
     return (
         f"max_concurrent_runs is {spec.max_concurrent_runs}, and {spec.run.target!r} has room for {fits} runs of "
         f"{nodes} at once: that many will run. Raise the target's max_nodes to have more."
     )
+
+
+def _nothing_learned(tx: Connection, workspace_id: str, spec: SweepSpec) -> str | None:
+    trials = earlier_trials(tx, workspace_id, spec)
+    if spec.sampling is not Sampling.BAYESIAN or not trials:
+        return None
+    if any(trial.values and set(spec.space) <= set(trial.parameters) for trial in trials):
+        return None
+    return (
+        f"Nothing is learned from {', '.join(spec.resume_from)}: no run there has a value of {spec.metric!r} and all "
+        f"parameters of this sweep ({', '.join(spec.space)}). Search the same parameters to go on from what was found."
+    )
+
+
+def _as_named(spec: SweepSpec, parameters: dict[str, Any]) -> dict[str, Any]:
+    """A sample by this sweep's names: 'lr' and '--lr' are the same parameter."""
+    names = {option(name): name for name in spec.space}
+    return {names.get(option(name), name): value for name, value in parameters.items()}
 
 
 def _check_resumed(tx: Connection, workspace_id: str, spec: SweepSpec) -> None:
@@ -221,7 +248,7 @@ def _check_resumed(tx: Connection, workspace_id: str, spec: SweepSpec) -> None:
         state = RunState(run_row(tx, workspace_id, run_id).state)
         if state not in TERMINAL:
             raise InvalidSweep(f"resume_child_runs names {run_id}, which is {state}. Wait for it, or cancel it.")
-        missing = set(spec.space) ^ set(_child_row(tx, workspace_id, run_id).parameters)
+        missing = set(spec.space) ^ set(_as_named(spec, _child_row(tx, workspace_id, run_id).parameters))
         if missing:
             raise InvalidSweep(
                 f"resume_child_runs names {run_id}, which has other parameters than this sweep ({', '.join(missing)}). "
