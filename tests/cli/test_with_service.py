@@ -137,12 +137,16 @@ def test_the_way_from_data_to_run_to_model_is_shown(here):
     assert "made:1" in text
 
 
-def test_a_script_that_fails_ends_the_command_with_1(here):
-    done = trainyard("run", write(here, "print('before', flush=True)\nraise SystemExit(3)\n"))
-    assert done.returncode == 1
+@pytest.mark.parametrize(
+    ("last_line", "exit_code", "said"),
+    [("raise SystemExit(3)", 3, "exit code 3"), ("import os; os.kill(os.getpid(), 9)", 137, "killed by SIGKILL")],
+)
+def test_a_script_that_fails_ends_the_command_as_a_shell_would(last_line, exit_code, said, here):
+    done = trainyard("run", write(here, f"print('before', flush=True)\n{last_line}\n"))
+    assert done.returncode == exit_code
     assert done.stdout == "before\n"
     assert "Failed" in done.stderr
-    assert "exit code 3" in done.stderr
+    assert said in done.stderr
 
 
 def test_a_detached_run_can_be_canceled(here):

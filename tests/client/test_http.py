@@ -105,7 +105,8 @@ def test_a_request_s_form(server: Server, http_client: Http) -> None:
     assert server.requests == [("POST", "/api/v1/x?q=a+b", b'{"b": [1]}')]
     assert server.headers[0]["Authorization"] == "Bearer secret"
     assert server.headers[0]["Content-Type"] == "application/json"
-    assert quoted("a/b ü") == "a%2Fb%20%C3%BC"
+    assert quoted("b ü") == "b%20%C3%BC"
+    assert (quoted("a/b"), quoted(""), quoted(5)) == ("a%252Fb", "%20", "5")  # names that nothing has
 
 
 def test_an_empty_answer_is_nothing(server: Server, http_client: Http) -> None:

@@ -9,14 +9,16 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from azureml.core import Experiment, ScriptRunConfig, Workspace
+from azureml.core import Datastore, Experiment, Run, ScriptRunConfig, Workspace
 from azureml.core.compute import AmlCompute, ComputeTarget
 from azureml.core.compute_target import ComputeTargetException
+from azureml.core.webservice import Webservice
 from azureml.exceptions import (
     AuthenticationException,
     ExperimentExecutionException,
     ServiceException,
     UserErrorException,
+    WebserviceException,
     WorkspaceException,
 )
 
@@ -74,6 +76,20 @@ def test_an_argument_that_does_not_serialise(shared, nothing_queued, tmp_path, a
 
 
 BAD_NAMES = ["a/b", "../up", ".hidden", "two words", "", "-dash", "x" * 300, "tab\tbed", "nul\0", "a.b", 5, None]
+
+
+@pytest.mark.parametrize("name", [*BAD_NAMES, "%2F", "né"])
+def test_names_of_what_is_not_there(shared, name):
+    """Looking for it says that it is not there, however odd its name: scripts catch that and make it."""
+    workspace = shared.workspace
+    with pytest.raises(ComputeTargetException, match="ComputeTargetNotFound"):
+        ComputeTarget(workspace, name)
+    with pytest.raises(ServiceException, match="No run "):
+        Run(Experiment(workspace, "odd"), name)
+    with pytest.raises(UserErrorException, match="No datastore named "):
+        Datastore.get(workspace, name)
+    with pytest.raises(WebserviceException, match="WebserviceNotFound"):
+        Webservice(workspace, name)
 
 
 @pytest.mark.parametrize("name", [*BAD_NAMES, "né\u0301e", "実験", "Größe"])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
 
-from trainyard.agent.system import LINUX
+from trainyard.agent.system import LIBC, LINUX
 
 _IN_MODIFY, _IN_CREATE, _IN_ONESHOT = 0x2, 0x100, 0x80000000
 _CLOEXEC_NONBLOCK = os.O_CLOEXEC | os.O_NONBLOCK
@@ -25,8 +24,7 @@ class Changes:
         self._wake_read, self._wake_write = os.pipe2(_CLOEXEC_NONBLOCK) if LINUX else _pipe()
         self._poll = select.poll()
         self._poll.register(self._wake_read, select.POLLIN)
-        self._libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
-        self._fd = self._libc.inotify_init1(_CLOEXEC_NONBLOCK) if self._libc else -1
+        self._fd = LIBC.inotify_init1(_CLOEXEC_NONBLOCK) if LIBC is not None else -1
         if self._fd >= 0:
             self._poll.register(self._fd, select.POLLIN)
 
@@ -55,7 +53,7 @@ class Changes:
                 os.close(fd)
 
     def _watch(self, path: str, mask: int) -> None:
-        if self._libc and self._fd >= 0 and self._libc.inotify_add_watch(self._fd, os.fsencode(path), mask) < 0:
+        if LIBC is not None and self._fd >= 0 and LIBC.inotify_add_watch(self._fd, os.fsencode(path), mask) < 0:
             self._poll.unregister(self._fd)  # the user's watches are used up: look instead
             os.close(self._fd)
             self._fd = -1

@@ -102,6 +102,8 @@ class Crew:
 
     def _guard(self, given: dict[str, str]) -> None:
         """Mounted data is read-only where the kernel lets us make it so."""
+        if not self.mounts:
+            return
         needed = (self.order.home, self.order.work, self.place.working, given.get("HOME"), given.get("TMPDIR"))
         found, writable = readonly.choose(self.mounts, filter(None, needed))
         if not found or {**os.environ, **given}.get(readonly.WANTED) == "0":

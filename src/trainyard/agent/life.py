@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from trainyard import __version__
 from trainyard.agent import cgroup, mpi, system, variables, verdict
 from trainyard.agent.collect import Collector, frames_of
 from trainyard.agent.contained import Contained, contain
@@ -43,6 +44,7 @@ from trainyard.contract.codec import from_json, to_json
 from trainyard.contract.errors import ServiceUnavailable, TrainyardError
 from trainyard.contract.frames import Frame
 from trainyard.contract.runs import RunFile, RunSpec
+from trainyard.contract.service import understands
 from trainyard.environments.realize import Realized, realize
 from trainyard.launchers import LAUNCHERS, find_launcher
 from trainyard.launchers.base import NodeView, Process
@@ -74,6 +76,7 @@ def warm() -> None:
     from_json(ReportAnswer, to_json(ReportAnswer()))
     for launcher in LAUNCHERS.values():
         importlib.import_module(launcher.partition(":")[0])
+    understands(__version__, __version__)  # its pattern
     "localhost".encode("idna")  # what connecting to a named host imports
     http.client.parse_headers(io.BytesIO(b"Content-Length: 0\r\n\r\n"))
 

@@ -14,14 +14,12 @@ from collections.abc import Callable, Container, Iterable
 
 LINUX = sys.platform.startswith("linux")
 _PR_SET_CHILD_SUBREAPER = 36
+LIBC = ctypes.CDLL(None, use_errno=True) if LINUX else None  # made once: every agent would pay for its own
 
 
 def become_subreaper() -> bool:
     """From now on whatever loses its parent below us becomes our child: nobody can slip away by forking twice."""
-    if not LINUX:
-        return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    return LIBC is not None and bool(LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
 def processors() -> int:

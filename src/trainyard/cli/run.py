@@ -49,7 +49,8 @@ def run(
 ) -> int:
     """Submit a script from the shell and show its output. It runs with this interpreter, as a tracked run.
 
-    Exits with 0 when the run completes, else with 1. Ctrl-C leaves the run alone.
+    Exits as the script does: with its exit code, or 128 and the number of the signal that ended it; with 1 when the run
+    failed otherwise. Ctrl-C leaves the run alone.
 
     Try:
 
@@ -169,4 +170,12 @@ def _watch(place: Place, made: RunRecord) -> int:
         raise
     errors().print(coloured(ended.state), end="")
     errors().print(f"  {ended.error.message if ended.error else ended.reason}", markup=False, soft_wrap=True)
-    return 0 if ended.state is RunState.COMPLETED else 1
+    return _exit_code(ended)
+
+
+def _exit_code(ended: RunRecord) -> int:
+    """What a shell would have said of the script itself."""
+    if ended.state is RunState.COMPLETED:
+        return 0
+    code = ended.error.exit_code if ended.error is not None else None
+    return 1 if not code else 128 - code if code < 0 else code

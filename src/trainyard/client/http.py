@@ -212,9 +212,10 @@ class _Held:
         self.close = weakref.finalize(self, connection.close)
 
 
-def quoted(part: str) -> str:
-    """One segment of a path."""
-    return urllib.parse.quote(part, safe="")
+def quoted(part: object) -> str:
+    """One segment of a path. What cannot be one (nothing, or a text with a slash) becomes a name that nothing has: the
+    service then says that this is not there, and what is."""
+    return urllib.parse.quote(str(part).replace("/", "%2F") or " ", safe="")
 
 
 def _fitting(kind: type[T], value: Any, path: str) -> T:

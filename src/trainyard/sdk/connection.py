@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trainyard.client.home import Home
 from trainyard.client.http import Body, Http
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from trainyard.client.sweeps import Sweeps
     from trainyard.client.vault import Vault
 
+T = TypeVar("T")
+
 
 class SdkHttp(Http):
     """Every request of the SDK passes here, so this is the one place where errors are translated."""
@@ -39,6 +41,14 @@ class SdkHttp(Http):
     def json(self, method: str, path: str, value: Any = None, query: Mapping[str, Any] | None = None) -> Any:
         with sdk_errors():
             return super().json(method, path, value, query)
+
+    def get(self, kind: type[T], path: str, query: Mapping[str, Any] | None = None) -> T:
+        with sdk_errors():
+            return super().get(kind, path, query)
+
+    def post(self, kind: type[T], path: str, value: Any = None, query: Mapping[str, Any] | None = None) -> T:
+        with sdk_errors():
+            return super().post(kind, path, value, query)
 
     def send(
         self,

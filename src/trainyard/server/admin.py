@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 
 from trainyard import __version__
 from trainyard.contract.errors import StillRunning
-from trainyard.contract.service import ServiceStatus
+from trainyard.contract.service import API, ServiceStatus
 from trainyard.server.context import Context, context_of, principal_of
 from trainyard.server.endpoints import service as endpoints
 from trainyard.server.endpoints.keeper import end_all
@@ -21,7 +21,7 @@ from trainyard.server.runs import service as runs
 from trainyard.server.runs.moves import Writer
 from trainyard.server.workspaces import service as workspaces
 
-router = APIRouter(tags=["service"])
+router = APIRouter(prefix=API, tags=["service"])
 
 _STOP_DEADLINE_S = 60.0
 

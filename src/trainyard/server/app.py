@@ -73,8 +73,8 @@ def create_app(context: Context) -> Starlette:
     handlers: Any = answers.HANDLERS
     api = FastAPI(title="Trainyard", version=__version__, exception_handlers=handlers)
     api.state.context = context
-    for router in ROUTERS:
-        api.include_router(router, prefix=API)
+    for router in ROUTERS:  # as they are: included, each would be built once more, and searched by a slower way
+        api.router.routes += router.routes
     gate = Middleware(
         Gate,
         authenticator=context.authenticator,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 
 from trainyard.contract.computes import AttachCompute, ComputeChange, ComputeRecord, ComputeStatus, NewCompute
+from trainyard.contract.service import API
 from trainyard.server.computes import attached, service
 from trainyard.server.context import context_of, principal_of
 from trainyard.server.runs import service as runs
 from trainyard.server.workspaces import service as workspaces
 
-router = APIRouter(prefix="/workspaces/{workspace_id}/computes", tags=["computes"])
+router = APIRouter(prefix=API + "/workspaces/{workspace_id}/computes", tags=["computes"])
 
 
 @router.post("")

@@ -18,11 +18,12 @@ from trainyard.contract.data import (
     QueryAnswer,
 )
 from trainyard.contract.errors import InvalidRequest
+from trainyard.contract.service import API
 from trainyard.server.context import context_of, principal_of
 from trainyard.server.data import query, service, stores
 from trainyard.server.workspaces import service as workspaces
 
-router = APIRouter(prefix="/workspaces/{workspace_id}", tags=["data"])
+router = APIRouter(prefix=API + "/workspaces/{workspace_id}", tags=["data"])
 
 
 class Query(BaseModel):

@@ -13,13 +13,14 @@ from trainyard.contract.endpoints import ImageRecord, NewImage, OperationState, 
 from trainyard.contract.environments import BuildState, NewBuild
 from trainyard.contract.errors import NotFound
 from trainyard.contract.names import check_name
+from trainyard.contract.service import API
 from trainyard.server.context import Context, context_of, principal_of
 from trainyard.server.endpoints import checks
 from trainyard.server.endpoints.tables import images
 from trainyard.server.environments import service as environments
 from trainyard.server.workspaces import service as workspaces
 
-router = APIRouter(prefix="/workspaces/{workspace_id}/images", tags=["images"])
+router = APIRouter(prefix=API + "/workspaces/{workspace_id}/images", tags=["images"])
 
 _STATES = {
     BuildState.RUNNING: OperationState.RUNNING,

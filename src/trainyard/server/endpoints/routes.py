@@ -23,6 +23,7 @@ from trainyard.contract.endpoints import (
     Usage,
     VersionSpec,
 )
+from trainyard.contract.service import API
 from trainyard.contract.serving import ServicePlan
 from trainyard.server.context import Context, context_of, principal_of
 from trainyard.server.endpoints import checks, layout, service
@@ -32,7 +33,7 @@ from trainyard.server.endpoints.nocode import environment_of
 from trainyard.server.endpoints.records import service_row
 from trainyard.server.workspaces import service as workspaces
 
-router = APIRouter(prefix="/workspaces/{workspace_id}/services", tags=["services"])
+router = APIRouter(prefix=API + "/workspaces/{workspace_id}/services", tags=["services"])
 
 _LONGEST_WAIT_S = 20.0
 _LOOK_EVERY_S = 0.02

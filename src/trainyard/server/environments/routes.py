@@ -9,13 +9,14 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from trainyard.contract.environments import BUILD_ENDS, BuildRecord, EnvironmentRecord, NewBuild
+from trainyard.contract.service import API
 from trainyard.environments.store import Store
 from trainyard.server.context import Context, context_of, principal_of
 from trainyard.server.environments import service
 from trainyard.server.environments.service import NewEnvironment, NewLabels
 from trainyard.server.workspaces import service as workspaces
 
-router = APIRouter(prefix="/workspaces/{workspace_id}", tags=["environments"])
+router = APIRouter(prefix=API + "/workspaces/{workspace_id}", tags=["environments"])
 
 _LONGEST_WAIT_S = 20.0
 _LOOK_EVERY_S = 0.05

@@ -9,12 +9,13 @@ from fastapi import APIRouter, Request
 from trainyard.contract.errors import InvalidRequest, ModelInUse
 from trainyard.contract.models import Lineage, ModelChange, ModelPage, ModelQuery, ModelRecord, NewModel
 from trainyard.contract.runs import RunFile
+from trainyard.contract.service import API
 from trainyard.server.context import Context, context_of, principal_of
 from trainyard.server.endpoints import service as endpoints
 from trainyard.server.registry import content, service
 from trainyard.server.workspaces import service as workspaces
 
-router = APIRouter(prefix="/workspaces/{workspace_id}/models", tags=["models"])
+router = APIRouter(prefix=API + "/workspaces/{workspace_id}/models", tags=["models"])
 
 
 @router.post("")

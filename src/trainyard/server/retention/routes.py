@@ -5,11 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 
 from trainyard.contract.retention import Deleted, Deletion, Rule, Swept
+from trainyard.contract.service import API
 from trainyard.server.context import context_of, principal_of
 from trainyard.server.retention import content, service
 from trainyard.server.workspaces import service as workspaces
 
-router = APIRouter(tags=["retention"])
+router = APIRouter(prefix=API, tags=["retention"])
 
 
 @router.post("/workspaces/{workspace_id}/runs/delete")

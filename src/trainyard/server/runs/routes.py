@@ -9,6 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import Connection
 
 from trainyard.contract.runs import NewRun, RunChange, RunError, RunEvent, RunFile, RunQuery, RunRecord
+from trainyard.contract.service import API
 from trainyard.contract.states import RunState
 from trainyard.server.context import Context, context_of, principal_of
 from trainyard.server.metrics import spool
@@ -18,7 +19,7 @@ from trainyard.server.runs.moves import Writer
 from trainyard.server.runs.records import RunRow, lineage, run_row, to_records
 from trainyard.server.scope import Scope
 
-router = APIRouter(prefix="/workspaces/{workspace_id}/runs", tags=["runs"])
+router = APIRouter(prefix=API + "/workspaces/{workspace_id}/runs", tags=["runs"])
 
 _LONGEST_WAIT_S = 20.0
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 
 from trainyard.contract.runs import RunRecord
+from trainyard.contract.service import API
 from trainyard.contract.sweeps import NewSweep, SweepRecord, check_sweep
 from trainyard.server.context import context_of, principal_of
 from trainyard.server.metrics import spool
 from trainyard.server.sweeps import service
 
-router = APIRouter(prefix="/workspaces/{workspace_id}/sweeps", tags=["sweeps"])
+router = APIRouter(prefix=API + "/workspaces/{workspace_id}/sweeps", tags=["sweeps"])
 
 
 @router.post("")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
+from trainyard.contract.service import API
 from trainyard.contract.vault import SecretNames, SecretValues
 from trainyard.server.context import context_of, principal_of
 from trainyard.server.secrets import Secrets
 from trainyard.server.vault import service
 from trainyard.server.workspaces import service as workspaces
 
-router = APIRouter(prefix="/workspaces/{workspace_id}/secrets", tags=["secrets"])
+router = APIRouter(prefix=API + "/workspaces/{workspace_id}/secrets", tags=["secrets"])
 
 
 @router.post("")

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from trainyard.contract.errors import Conflict
 from trainyard.contract.runs import ExperimentRecord, WorkspaceRecord
+from trainyard.contract.service import API
 from trainyard.server.computes import attached
 from trainyard.server.computes import service as computes
 from trainyard.server.context import context_of, principal_of
@@ -23,7 +24,7 @@ from trainyard.server.vault import service as vault
 from trainyard.server.workspaces import service
 from trainyard.server.workspaces.service import ExperimentChange, NewWorkspace, WorkspaceChange
 
-router = APIRouter(prefix="/workspaces", tags=["workspaces"])
+router = APIRouter(prefix=API + "/workspaces", tags=["workspaces"])
 
 
 @router.post("")
