@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from trainyard.environments.pins import Available, Lacking, alternatives, nearest, refusal, replacements, versions_in
+from trainyard.environments.pins import (
+    Available,
+    Lacking,
+    alternatives,
+    early,
+    nearest,
+    refusal,
+    replacements,
+    versions_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,3 +73,8 @@ def test_every_replacement_has_a_sentence() -> None:
         "numpy==1.16.4 cannot be had for Python 3.11.7: numpy==1.23.2 was installed instead.",
         "tensorflow-gpu==2.2.0 cannot be had for Python 3.11.7: tensorflow-cpu==2.12.0 was installed instead.",
     ]
+
+
+def test_early_versions_that_nobody_asked_for() -> None:
+    lock = "apple==2.0rc1\npear==1.0b2\nplum==1.0\nfig==0.1b1\n"
+    assert early(["apple", "pear>=1.0b1", "plum==1.0", "date", "x @ https://there/x.whl"], lock) == ["apple"]

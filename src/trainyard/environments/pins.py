@@ -121,6 +121,20 @@ def replacements(asked: Iterable[tuple[str, str]], lock: str, python: str) -> li
     return said
 
 
+def early(requirements: Iterable[str], lock: str) -> list[str]:
+    """Of what is named, what the lock has an alpha, beta or candidate of that nobody asked for."""
+    versions = versions_in(lock)
+    found = []
+    for line in requirements:
+        if "://" in line or line.startswith("-"):
+            continue
+        requirement = Requirement(line)
+        got = versions.get(normalised(requirement.name))
+        if got and _order(got).is_prerelease and not requirement.specifier.prereleases:
+            found.append(normalised(requirement.name))
+    return found
+
+
 def versions_in(lock: str) -> dict[str, str]:
     """Name → version of a lock's lines."""
     found = re.findall(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?==([^\s;\\]+)", lock, re.M)

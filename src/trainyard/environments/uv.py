@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from trainyard.contract.errors import BuildFailed, DiskFull, EnvironmentRefused, IndexAway, Unsatisfied
+from trainyard.environments import pins
 from trainyard.environments.credentials import redacted
 from trainyard.environments.options import PipOptions, for_uv
 
@@ -60,18 +61,25 @@ class Uv:
         finals: bool = False,
     ) -> str:
         """The lock: every distribution with its version and hashes, in the form of a requirements file. `lowest`: of
-        what is named, the lowest versions; `finals`: no early ones but those that are asked for."""
+        what is named, the lowest versions; `finals`: of what is named, no early ones but those that are asked for."""
+        named = list(requirements)
+        argv = [*(["--generate-hashes"] if hashes else []), *([] if deps else ["--no-deps"])]
+        argv += ["--resolution", "lowest-direct"] if lowest else []
+        argv += self._binary_rules(build)
+        constraints = list(constraints)
+        lock = self._compiled(named, python, constraints, argv)
+        if finals and not self.options.pre and pins.early(named, lock):
+            # not at first: some packages have early versions alone, and what needs them would be had in an old one
+            return self._compiled(named, python, constraints, [*argv, "--prerelease", "explicit"])
+        return lock
+
+    def _compiled(self, requirements: list[str], python: str, constraints: list[str], how: list[str]) -> str:
         with tempfile.TemporaryDirectory(prefix="trainyard-uv-") as folder:
             source = os.path.join(folder, "requirements.in")
             # constraints are named inside, not on the command line: their addresses may hold credentials
             _write(source, [*requirements, *(f"-c {path}" for path in self.options.constraints)])
-            argv = ["pip", "compile", source, "--python", python, "--no-header", "--no-annotate", "--quiet"]
-            argv += ["--generate-hashes"] if hashes else []
-            argv += [] if deps else ["--no-deps"]
-            argv += ["--resolution", "lowest-direct"] if lowest else []
-            argv += ["--prerelease", "explicit"] if finals and not self.options.pre else []
-            argv += self._binary_rules(build)
-            if constraints := list(constraints):
+            argv = ["pip", "compile", source, "--python", python, "--no-header", "--no-annotate", "--quiet", *how]
+            if constraints:
                 _write(os.path.join(folder, "constraints.txt"), constraints)
                 argv += ["--constraint", os.path.join(folder, "constraints.txt")]
             # what it says when it fails is in the error; a first attempt that fails is no news
