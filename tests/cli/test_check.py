@@ -102,13 +102,29 @@ def test_pins_in_code_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[st
         "cd.add_pip_package('numpy==1.14')\n"
         "TensorFlow('.', framework_version='1.13')\n"
     )
-    (tmp_path / "requirements.txt").write_text("pandas==0.23.4\nflask==1.0\n")
+    (tmp_path / "requirements.txt").write_text("pandas==0.23.4\nflask==1.0\nxgboost==0.90\n")  # fits any Python 3
     (tmp_path / "other.yml").write_text("- torch==1.0.0\n")
     assert found(tmp_path, capsys) == [
         ("pin", 3, "torch==1.0.0"),
         ("pin", 5, "numpy==1.14"),
         ("pin", 6, "tensorflow==1.13"),
         ("pin", 1, "pandas==0.23.4"),
+    ]
+
+
+def test_what_is_there_and_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And a datastore is of the class of its kind: what it has is not told by the source."""
+    (tmp_path / "a.py").write_text(
+        "from azureml.core import Datastore, Workspace\n"
+        "ws = Workspace.from_config()\n"
+        "store = Datastore(ws, 'mine')\n"
+        "store.upload('.'), store.name, store.container_name\n"
+        "Datastore.register_azure_data_lake(ws, 'lake')\n"
+        "from azureml._restclient import JasmineClient\n"
+    )
+    assert found(tmp_path, capsys) == [
+        ("missing", 5, "azureml.core.Datastore.register_azure_data_lake"),
+        ("missing", 6, "azureml._restclient"),
     ]
 
 
