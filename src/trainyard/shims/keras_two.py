@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 
-from trainyard.shims import program
+from trainyard.shims import keras_models, program
 from trainyard.shims.hooks import after_import, alias, before_import, provide
 from trainyard.shims.report import did
 
@@ -21,6 +21,7 @@ _ON = ("1", "true", "True")
 _OPTIMIZERS = ("SGD", "RMSprop", "Adam", "Adagrad", "Adadelta", "Adamax", "Nadam", "Ftrl")
 # Modules of early Keras 2 that its last release keeps elsewhere.
 _MOVED = {
+    "keras.backend.tensorflow_backend": "tf_keras.src.backend",
     "keras.utils.np_utils": "tf_keras.src.utils.np_utils",
     "keras.engine": "tf_keras.src.engine",
     "keras.layers.advanced_activations": "tf_keras.layers",
@@ -45,6 +46,7 @@ def install() -> None:
         for name in _OPTIMIZERS:
             after_import(root + ".src.optimizers." + name.lower(), _take_old_arguments)
             after_import(root + ".optimizers." + name.lower(), _take_old_arguments)  # where Keras 2.12 has them
+    keras_models.install()
     for old in _MOVED:
         provide(old, _fill_moved)
 
