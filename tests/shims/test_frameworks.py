@@ -197,8 +197,8 @@ def test_a_script_of_tensorflow_one(job: Job) -> None:
         "    print('result', float(s.run(y * two, {x: np.ones((1, 2))})[0, 0]))\n"
         "try:\n    tf.contrib.layers\nexcept AttributeError as error:\n    print(error)\n"
         "try:\n    import tensorflow.contrib.slim\nexcept ImportError as error:\n    print('import:', error)\n"
-        "from keras import backend\n"
-        "backend.set_session(session())\n"
+        "from keras import backend\nfrom keras.backend.tensorflow_backend import set_session\n"
+        "set_session(session())\nbackend.set_session(session())\n"
         "print('same', backend.get_session() is not None, tf.keras.backend.get_session is not None)\n",
         helper="import tensorflow as tf\ndef session():\n    return tf.Session()\n",
     )

@@ -4,6 +4,8 @@ it; a ModelCheckpoint that watches val_acc would keep no model."""
 
 from __future__ import annotations
 
+import sys
+
 from trainyard.shims import program
 from trainyard.shims.hooks import after_import
 from trainyard.shims.report import did
@@ -14,12 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ENGINES = ("tf_keras.src.engine.", "keras.src.engine.", "keras.engine.")
-# where scripts take it from → where it is
-_BACKENDS = {
-    "tf_keras.backend": "tf_keras.src.backend",
-    "tf_keras.api._v2.keras.backend": "tf_keras.src.backend",
-    "keras.api._v2.keras.backend": "keras.backend",  # TensorFlow 2.12's own
-}
+_BACKENDS = ("tf_keras.backend", "tf_keras.api._v2.keras.backend", "keras.backend", "keras.api._v2.keras.backend")
 _OF_SESSIONS = ("get_session", "set_session")
 
 
@@ -64,9 +61,19 @@ def _predict_classes(self: Any, *arguments: Any, **given: Any) -> Any:
 
 
 def _sessions(module: Any) -> None:
+    """What scripts took from keras.backend, and from keras.backend.tensorflow_backend."""
+    real = _backend(module.__name__.partition(".")[0])
+    for name in _OF_SESSIONS:
+        if not hasattr(module, name) and hasattr(real, name):
+            setattr(module, name, getattr(real, name))
+    if hasattr(module, "set_session"):
+        sys.modules[module.__name__ + ".tensorflow_backend"] = module.tensorflow_backend = real
+
+
+def _backend(keras: str) -> Any:
     import importlib
 
-    real = importlib.import_module(_BACKENDS[module.__name__])
-    for name in _OF_SESSIONS:
-        if not hasattr(module, name):
-            setattr(module, name, getattr(real, name))
+    try:
+        return importlib.import_module(keras + ".src.backend")
+    except ImportError:  # Keras 2.12
+        return importlib.import_module(keras + ".backend")

@@ -21,7 +21,6 @@ _ON = ("1", "true", "True")
 _OPTIMIZERS = ("SGD", "RMSprop", "Adam", "Adagrad", "Adadelta", "Adamax", "Nadam", "Ftrl")
 # Modules of early Keras 2 that its last release keeps elsewhere.
 _MOVED = {
-    "keras.backend.tensorflow_backend": "tf_keras.src.backend",
     "keras.utils.np_utils": "tf_keras.src.utils.np_utils",
     "keras.engine": "tf_keras.src.engine",
     "keras.layers.advanced_activations": "tf_keras.layers",

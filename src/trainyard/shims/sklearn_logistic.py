@@ -29,7 +29,7 @@ def _apply(module: Any) -> None:
 def _take_old_arguments(kind: Any, does_it_itself: bool) -> None:
     import functools
 
-    original, clone = kind.__init__, kind.__sklearn_clone__
+    original = kind.__init__
 
     @functools.wraps(original)
     def __init__(self: Any, *arguments: Any, **given: Any) -> None:
@@ -43,20 +43,13 @@ def _take_old_arguments(kind: Any, does_it_itself: bool) -> None:
         if asked:
             setattr(self, _ASKED, True)
 
-    @functools.wraps(clone)
-    def __sklearn_clone__(self: Any) -> Any:
-        made = clone(self)
-        if hasattr(self, _ASKED):
-            setattr(made, _ASKED, True)
-        return made
-
-    kind.__init__, kind.__sklearn_clone__ = __init__, __sklearn_clone__
+    kind.__init__ = __init__
 
 
 def _fit_and_predict(kind: Any) -> None:
     import functools
 
-    fit, predict_proba = kind.fit, kind.predict_proba
+    fit, predict_proba, clone = kind.fit, kind.predict_proba, kind.__sklearn_clone__
 
     @functools.wraps(fit)
     def fit_each(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:  # noqa: N803 - scikit-learn's name
@@ -73,7 +66,14 @@ def _fit_and_predict(kind: Any) -> None:
     def predict_each(self: Any, X: Any) -> Any:  # noqa: N803
         return self._predict_proba_lr(X) if hasattr(self, _FITTED) else predict_proba(self, X)
 
-    kind.fit, kind.predict_proba = fit_each, predict_each
+    @functools.wraps(clone)
+    def clone_as_asked(self: Any) -> Any:
+        made = clone(self)
+        if hasattr(self, _ASKED):
+            setattr(made, _ASKED, True)
+        return made
+
+    kind.fit, kind.predict_proba, kind.__sklearn_clone__ = fit_each, predict_each, clone_as_asked
 
 
 def _fit_one_vs_rest(self: Any, fit: Any, data: Any, labels: Any, classes: Any, weights: Any) -> Any:
