@@ -75,6 +75,19 @@ def test_every_replacement_has_a_sentence() -> None:
     ]
 
 
+def test_what_a_builder_said_is_cut_to_its_last_error() -> None:
+    said = (
+        "Failed to build `a==1`. "
+        + "line " * 400
+        + "ModuleNotFoundError: No module named 'distutils'\nHint: "
+        + "x" * 500
+    )
+    sentence = refusal([Lacking("a==1", None, False)], "3.11.7", said)
+    assert len(sentence) < 700
+    assert "said: Failed to build `a==1`. line" in sentence
+    assert sentence.endswith("… ModuleNotFoundError: No module named 'distutils' … The build log has it all.")
+
+
 def test_early_versions_that_nobody_asked_for() -> None:
     lock = "apple==2.0rc1\npear==1.0b2\nplum==1.0\nfig==0.1b1\n"
     assert early(["apple", "pear>=1.0b1", "plum==1.0", "date", "x @ https://there/x.whl"], lock) == ["apple"]
