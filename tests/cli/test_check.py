@@ -139,9 +139,14 @@ def test_an_address_that_is_mapped(
 
 def test_files_that_are_not_what_they_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "old.py").write_text("print 'hello'\n")
+    (tmp_path / "older.py").write_text("x = 1\nx.cuda(async=True)\n")
     (tmp_path / "broken.ipynb").write_text("{not json")
     (tmp_path / "bytes.py").write_bytes(b"\xff\xfe\x00")
-    assert [kind for kind, _, _ in found(tmp_path, capsys)] == ["unread", "unread", "unread"]
+    execute(["check", str(tmp_path), "--json"])
+    notes = {it["file"]: it["note"] for it in json.loads(capsys.readouterr().out)["findings"]}
+    assert notes.keys() == {"broken.ipynb", "bytes.py", "old.py", "older.py"}
+    assert notes["old.py"].endswith("; it looks like Python 2")
+    assert notes["older.py"].endswith("; async is a keyword since Python 3.7, and PyTorch's argument is non_blocking=")
 
 
 def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,6 @@ _GONE_PACKAGES = {
     "keras.utils.multi_gpu_model": "it left Keras with 2.4; build the model in MirroredStrategy().scope()",
     "keras.wrappers": "Keras's scikit-learn wrappers are the package scikeras now",
     "cntk": "CNTK is not developed any more and has no build for Python 3.7 or later",
-    "chainer": "Chainer is not developed any more; its last release needs NumPy below 1.24",
 }
 OLD_ACCURACY = "Keras called the accuracy so until 2.3, and since then as metrics= does"
 _KERAS_TWO_CALLS = frozenset(["set_session", "get_session"])
