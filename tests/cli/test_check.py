@@ -65,6 +65,10 @@ def test_a_clean_script_ends_with_0(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "train.py").write_text("from azureml.core import Run\nrun = Run.get_context()\nrun.log('a', 1)\n")
     assert execute(["check", str(tmp_path / "train.py")]) == 0
     assert "All of it can run here." in capsys.readouterr().out
+    (tmp_path / "train.py").write_text("import numpy as np\nnp.float(1)\ndata = 'https://there.example/a.csv'\n")
+    assert execute(["check", str(tmp_path / "train.py")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "All of it can run here with TRAINYARD_RELAX_PINS=1, if its data are where it looks for them." in said
 
 
 def notebook(*cells: str) -> str:
