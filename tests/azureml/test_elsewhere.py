@@ -34,6 +34,12 @@ def test_a_name() -> None:
         from azureml.opendatasets import NoaaIsdWeather  # noqa: F401
     with pytest.raises(ImportError, match="register_on_complete"):
         from azureml.data import LinkTabularOutputDatasetConfig  # noqa: F401
+    with pytest.raises(ImportError, match="HyperDriveConfig choose"):
+        from azureml.train import automl  # noqa: F401
+    with pytest.raises(ImportError, match="Name the packages in an Environment"):
+        from azureml.core.runconfig import JarLibrary  # noqa: F401
+    with pytest.raises(ImportError, match=r"never_heard_of: .* docs/compatibility\.md"):
+        from azureml.core import never_heard_of  # noqa: F401
 
 
 def test_other_packages_are_not_ours_to_speak_of() -> None:

@@ -145,6 +145,14 @@ def test_early_releases_come_only_where_there_are_no_others(ask: Ask, built: Mak
     assert [version_of(made, name) for name in ("fig", "leaf", "apple", "kiwi")] == ["3.0", "1.0", "1.4", "1.1"]
 
 
+def test_a_pin_that_gives_way_leaves_the_rest_as_new_as_it_is(ask: Ask, built: Make, wheels: Path) -> None:
+    """Though the newest needs a package that has had no final version yet."""
+    wheel(wheels, "fig", "0.1b1")
+    wheel(wheels, "date", "1.0")
+    wheel(wheels, "date", "2.0", requires=["fig==0.1b1"])
+    assert version_of(built(ask("apple==1.7", "date", relax=True)), "date") == "2.0"
+
+
 def test_builds_without_cuda_are_preferred_where_there_is_no_gpu(ask: Ask, built: Make, wheels: Path) -> None:
     version = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     wheel(wheels, "torch", "2.0.0+cpu", tag=f"{version}-none-any")

@@ -64,3 +64,16 @@ def test_every_replacement_has_a_sentence() -> None:
         "numpy==1.16.4 cannot be had for Python 3.11.7: numpy==1.23.2 was installed instead.",
         "tensorflow-gpu==2.2.0 cannot be had for Python 3.11.7: tensorflow-cpu==2.12.0 was installed instead.",
     ]
+
+
+def test_what_a_builder_said_is_cut_to_its_last_error() -> None:
+    said = (
+        "Failed to build `a==1`. "
+        + "line " * 400
+        + "ModuleNotFoundError: No module named 'distutils'\nHint: "
+        + "x" * 500
+    )
+    sentence = refusal([Lacking("a==1", None, False)], "3.11.7", said)
+    assert len(sentence) < 700
+    assert "said: Failed to build `a==1`. line" in sentence
+    assert sentence.endswith("… ModuleNotFoundError: No module named 'distutils' … The build log has it all.")

@@ -31,10 +31,12 @@ def test_names_that_numpy_dropped(job: Job) -> None:
         "import numpy as np\n"
         "print(np.float(2), np.int is int, np.asscalar(np.array(7)), np.in1d([1, 2], [2]).tolist(), np.NINF)\n"
         "print(np.trapz([1, 1, 1]), np.product([2, 3]), np.float(1))\n"
+        "print(np.math.sqrt(4), np.warnings.__name__, issubclass(np.VisibleDeprecationWarning, Warning))\n"
         "try:\n    np.nonsense\nexcept AttributeError as error:\n    print(error)\n"
     )
     assert "2.0 True 7 [False, True] -inf" in output
     assert "2.0 6 1.0" in output
+    assert "2.0 warnings True" in output
     assert "has no attribute 'nonsense'" in output
     assert sum("np.float " in line for line in said(output)) == 1
 
@@ -75,14 +77,67 @@ def test_old_scikit_learn(job: Job) -> None:
         "print(AdaBoostClassifier(base_estimator=DecisionTreeClassifier()).estimator)\n"
         "print(OneHotEncoder(sparse=False).fit_transform([[1], [2]]).tolist(), Imputer, train_test_split)\n"
         "print(CountVectorizer().fit(['bb aa']).vocabulary_)\n"
-        "try:\n    LogisticRegression(multi_class='ovr')\nexcept TypeError as error:\n    print(error)\n"
+        "try:\n    Ridge(normalize=True)\nexcept TypeError as error:\n    print(error)\n"
     )
     assert "C 2.0 1.0" in output
     assert "squared_error" in output
     assert "DecisionTreeClassifier()" in output
     assert "[[1.0, 0.0], [0.0, 1.0]]" in output
-    assert "Wrap the estimator in sklearn.multiclass.OneVsRestClassifier." in output
+    assert "Put a StandardScaler before it in a Pipeline." in output
     assert any("sklearn.externals.joblib" in line for line in said(output))
+
+
+@needs("sklearn")
+def test_scikit_learn_before_its_modules_were_private(job: Job) -> None:
+    """Pickled models name them, too."""
+    output = job(
+        "import importlib\n"
+        "from trainyard.shims.sklearn_table import MODULES\n"
+        "print(len([importlib.import_module(name) for name in MODULES]) > 90)\n"
+        "from sklearn.metrics.classification import accuracy_score\n"
+        "from sklearn.cluster.k_means_ import KMeans\n"
+        "print(accuracy_score([1], [1]), KMeans)\n"
+    )
+    assert output.splitlines()[-1] == "1.0 <class 'sklearn.cluster._kmeans.KMeans'>"
+
+
+@needs("sklearn")
+def test_what_scikit_learn_did_by_default(job: Job) -> None:
+    output = job(
+        "import numpy as np\n"
+        "from sklearn import datasets, metrics\n"
+        "from sklearn.linear_model import LogisticRegression, SGDClassifier\n"
+        "from sklearn.preprocessing import Imputer, PolynomialFeatures\n"
+        "print(metrics.mean_squared_error([0, 0], [3, 3], squared=False))\n"
+        "print(metrics.mean_squared_error([0, 0], [3, 3], squared=True), metrics.mean_squared_error([0], [2]))\n"
+        "print(LogisticRegression(penalty='l1').fit([[0.0], [1.0]], [0, 1]).solver)\n"
+        "print(Imputer(missing_values='NaN', strategy='mean', axis=0).fit_transform([[1.0], [np.nan], [3.0]])[1])\n"
+        "print(PolynomialFeatures(2).fit([[1.0]]).get_feature_names())\n"
+        "old = SGDClassifier(loss='log', n_iter=7)\n"
+        "print(old.max_iter, old.tol, old.loss)\n"
+        "try:\n    datasets.fetch_mldata\nexcept AttributeError as error:\n    print(error)\n"
+    )
+    for line in ("3.0", "9.0 4.0", "liblinear", "[2.]", "['1', 'x0', 'x0^2']", "7 None log_loss"):
+        assert line in output.splitlines()
+    assert "fetch_openml has the data" in output
+
+
+@needs("sklearn")
+def test_one_class_against_the_rest_by_any_solver(job: Job) -> None:
+    """Also for the clones that a search makes."""
+    output = job(
+        "import numpy as np\n"
+        "from sklearn.datasets import load_iris\n"
+        "from sklearn.linear_model import LogisticRegression\n"
+        "from sklearn.model_selection import GridSearchCV\n"
+        "from sklearn.multiclass import OneVsRestClassifier\n"
+        "X, y = load_iris(return_X_y=True)\n"
+        "asked = LogisticRegression(multi_class='ovr', max_iter=500)\n"
+        "old = GridSearchCV(asked, {'C': [2.0]}, cv=2).fit(X, y)\n"
+        "new = OneVsRestClassifier(LogisticRegression(C=2.0, max_iter=500)).fit(X, y)\n"
+        "print(np.allclose(old.predict_proba(X), new.predict_proba(X)))\n"
+    )
+    assert "True" in output.splitlines()
 
 
 @needs("sklearn")
@@ -140,11 +195,17 @@ def test_a_script_of_tensorflow_one(job: Job) -> None:
         "with session() as s:\n"
         "    s.run(tf.global_variables_initializer())\n"
         "    print('result', float(s.run(y * two, {x: np.ones((1, 2))})[0, 0]))\n"
-        "try:\n    tf.contrib.layers\nexcept AttributeError as error:\n    print(error)\n",
+        "try:\n    tf.contrib.layers\nexcept AttributeError as error:\n    print(error)\n"
+        "try:\n    import tensorflow.contrib.slim\nexcept ImportError as error:\n    print('import:', error)\n"
+        "from keras import backend\nfrom keras.backend.tensorflow_backend import set_session\n"
+        "set_session(session())\nbackend.set_session(session())\n"
+        "print('same', backend.get_session() is not None, tf.keras.backend.get_session is not None)\n",
         helper="import tensorflow as tf\ndef session():\n    return tf.Session()\n",
     )
     assert "result 4.0" in output
-    assert "tf.contrib left TensorFlow with 2.0" in output
+    assert "\ntf.contrib left TensorFlow with 2.0" in output
+    assert "import: tf.contrib left TensorFlow with 2.0" in output
+    assert "same True True" in output
     assert any("tensorflow: this is a script of TensorFlow 1" in line for line in said(output))
 
 
@@ -178,11 +239,21 @@ def test_a_script_of_keras_two(job: Job) -> None:
         "model.fit(tf.constant([[1.0]]), tf.constant([[0.0]]), epochs=2, verbose=0)\n"
         "print('weight', float(model.get_weights()[0][0, 0]))\n"
         "print('same', isinstance(model, tf.keras.Model))\n"
+        "from keras.callbacks import ModelCheckpoint\n"
+        "ones = tf.ones([4, 1])\n"
+        "model = Sequential([Dense(2, input_shape=(1,), activation='softmax')])\n"
+        "model.compile('sgd', 'sparse_categorical_crossentropy', metrics=['accuracy'])\n"
+        "best = ModelCheckpoint('best.h5', monitor='val_acc', save_best_only=True)\n"
+        "logs = model.fit(ones, ones, verbose=0, validation_data=(ones, ones), callbacks=[best]).history\n"
+        "print(sorted(logs), model.predict_classes(ones, verbose=0).shape)\n"
+        "import os\nprint('kept', os.path.isfile('best.h5'))\n"
     )
     assert "rate 0.25" in output
     # the first step goes by 0.5 * 2w, to 0; nothing is left for the second
     assert "weight 0.0" in output
     assert "same True" in output
+    assert "['acc', 'loss', 'val_acc', 'val_loss'] (4,)" in output
+    assert "kept True" in output
     assert any("script of Keras 2" in line for line in said(output))
 
 

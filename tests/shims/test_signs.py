@@ -36,6 +36,21 @@ PACKAGE = Path(shims.__file__).parent
             "from sklearn.linear_model import LogisticRegression\nLogisticRegression(multi_class='auto')",
             [(2, "sklearn", "LogisticRegression(multi_class=)")],
         ),
+        (
+            "from sklearn.tree import DecisionTreeRegressor as T\nT(criterion='friedman_mse')\nT(criterion='mse')",
+            [(3, "sklearn", "DecisionTreeRegressor(criterion='mse')")],
+        ),
+        (
+            "from sklearn.metrics import mean_squared_error\nmean_squared_error(a, b, squared=False)",
+            [(2, "sklearn", "mean_squared_error(squared=)")],
+        ),
+        (
+            "import keras\nm.compile(metrics=['accuracy'])\nh['val_acc'], d.get('acc')",
+            [(3, "keras", "'acc'"), (3, "keras", "'val_acc'")],
+        ),
+        ("import keras\nm.compile(metrics=['acc'])\nh['val_acc']", []),
+        ("import keras\nm.compile(metrics=['accuracy'])\nh['acc'] if 'acc' in h else h['accuracy']", []),
+        ("import keras\nclf.predict_proba(x)", []),
         ("import torch\ntorch.load('x')\ntorch.load('x', weights_only=False)", [(2, "torch", "torch.load")]),
         ("import torch\nprint(loss.data[0], x.data[1], d['data'][0])", [(2, "torch", ".data[0]")]),
         ("import pandas\nframe.data[0]", []),

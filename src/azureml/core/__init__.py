@@ -45,14 +45,6 @@ _HERE = {
 }
 __all__ = ["VERSION", *_HERE]
 
-_LATER = frozenset(
-    {
-        "ComputeInstance",
-        "LinkedService",
-        "PrivateEndPoint",
-    }
-)
-
 
 def __getattr__(name: str) -> Any:
     if name in _HERE:
@@ -60,10 +52,6 @@ def __getattr__(name: str) -> Any:
 
         found = globals()[name] = getattr(importlib.import_module(f"trainyard.sdk.{_HERE[name]}"), name)
         return found
-    if name in _LATER:
-        from trainyard.sdk.elsewhere import refusal
-
-        raise refusal(f"azureml.core.{name}")
     raise AttributeError(f"module 'azureml.core' has no attribute {name!r}")
 
 

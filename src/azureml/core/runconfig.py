@@ -1,5 +1,7 @@
 """Re-exports: see trainyard.sdk.submitting.runconfig."""
 
+from typing import Any
+
 from trainyard.sdk.environments.conda_dependencies import CondaDependencies as CondaDependencies
 from trainyard.sdk.environments.container_registry import ContainerRegistry as ContainerRegistry
 from trainyard.sdk.environments.environment import Environment as Environment
@@ -24,3 +26,11 @@ from trainyard.sdk.submitting.runconfig_parts import PyTorchConfiguration as PyT
 from trainyard.sdk.submitting.runconfig_parts import SourceDirectoryDataStore as SourceDirectoryDataStore
 from trainyard.sdk.submitting.runconfig_parts import SparkConfiguration as SparkConfiguration
 from trainyard.sdk.submitting.runconfig_parts import TensorflowConfiguration as TensorflowConfiguration
+
+
+def __getattr__(name: str) -> Any:
+    from trainyard.sdk.elsewhere import instead_of, refusal
+
+    if instead_of(full := f"azureml.core.runconfig.{name}") and not name.startswith("_"):
+        raise refusal(full)
+    raise AttributeError(f"module 'azureml.core.runconfig' has no attribute {name!r}")

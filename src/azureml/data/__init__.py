@@ -1,7 +1,5 @@
 """Re-exports: see the datasets' modules of trainyard.sdk."""
 
-from typing import Any
-
 from trainyard.sdk.data.data_reference import DataReference as DataReference
 from trainyard.sdk.data.file_dataset import FileDataset as FileDataset
 from trainyard.sdk.data.output_dataset import OutputFileDatasetConfig as OutputFileDatasetConfig
@@ -10,11 +8,3 @@ from trainyard.sdk.data.tabular_dataset import TabularDataset as TabularDataset
 from trainyard.sdk.version import SDK_VERSION
 
 __version__ = SDK_VERSION
-
-
-def __getattr__(name: str) -> Any:
-    from trainyard.sdk.elsewhere import instead_of, refusal
-
-    if instead_of(full := f"azureml.data.{name}"):
-        raise refusal(full)
-    raise AttributeError(f"module 'azureml.data' has no attribute {name!r}")

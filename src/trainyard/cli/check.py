@@ -120,6 +120,8 @@ def _summary(report: Report) -> None:
     if report.stopped:
         out.print(f"[bold red]{len(report.stopped)} file(s) cannot run as they are.[/]")
     elif report.files:
-        out.print("[bold green]All of it can run here.[/]")
+        helped = " with TRAINYARD_RELAX_PINS=1" if report.count(Kind.SHIM, Kind.PIN) else ""
+        data = ", if its data are where it looks for them" if report.count(Kind.ADDRESS) else ""
+        out.print(f"[bold green]All of it can run here{helped}{data}.[/]")
     else:
         out.print("No notebook and no script there.")

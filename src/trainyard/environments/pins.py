@@ -13,6 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from trainyard.environments.names import WITH_GPU, WITHOUT_GPU, normalised
 
+_MOST_SAID = 600
 SWITCH = "set TRAINYARD_RELAX_PINS=1 or environment.python.relax_pins = True"
 
 
@@ -102,7 +103,8 @@ def refusal(lacking: Iterable[Lacking], python: str, solver: str) -> str:
         parts.append(f"{pin.requirement} ({have})")
     near = f", or take the nearest: {SWITCH}" if any(pin.nearest for pin in pins) else ""
     named = "version(s)" if all(pin.nearest for pin in pins) else "name(s) and version(s)"
-    return f"Not available for Python {python}: {'; '.join(parts)}. Change the {named}{near}. The solver said: {solver}"
+    said = _in_short(solver)
+    return f"Not available for Python {python}: {'; '.join(parts)}. Change the {named}{near}. The solver said: {said}"
 
 
 def replacements(asked: Iterable[tuple[str, str]], lock: str, python: str) -> list[str]:
@@ -125,6 +127,14 @@ def versions_in(lock: str) -> dict[str, str]:
     """Name → version of a lock's lines."""
     found = re.findall(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?==([^\s;\\]+)", lock, re.M)
     return {normalised(name): version for name, version in found}
+
+
+def _in_short(said: str) -> str:
+    """Of sources that do not build, the whole output of their builder comes along: its beginning and its last error."""
+    if len(said) <= _MOST_SAID:
+        return said
+    error = [found[0] for found in re.finditer(r"\b[A-Z]\w*(?:Error|Exception): .{1,120}", said)][-1:]
+    return " … ".join([said[: _MOST_SAID // 2].rsplit(" ", 1)[0], *error, "The build log has it all."])
 
 
 def _order(version: str) -> Version:

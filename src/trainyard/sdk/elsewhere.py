@@ -26,6 +26,10 @@ _LINK = (
     "a dataset is not linked when a run ends. Write it with OutputFileDatasetConfig(...).register_on_complete(...), or "
     "call dataset.register(...) in the script"
 )
+_SPARK = "Spark is not part of Trainyard. Start it in a script of your own, or read the data with Dataset or pandas"
+_LINKED = "linked services are Azure's. Register the data with Datastore instead"
+_LIBRARIES = "libraries of Databricks clusters are Azure's. Name the packages in an Environment"
+_INNER = "an inner part of the SDK, which spoke to Azure's services. Use the public names of azureml.core"
 _OPEN_DATA = (
     "of Azure's open data sets only MNIST and Diabetes are here. Read a copy of the others with "
     "Dataset.Tabular.from_parquet_files"
@@ -41,21 +45,32 @@ ELSEWHERE = {
     "azureml.contrib.explain": _EXPLAIN,
     "azureml.contrib.fairness": "fairness dashboards are not part of Trainyard. Call fairlearn from your script",
     "azureml.contrib.interpret": _EXPLAIN,
+    "azureml.contrib.functions": "Azure Functions are a service of Azure's. Serve the model with Model.deploy",
     "azureml.contrib.notebook": "run a notebook as a job with ScriptRunConfig(command=['papermill', …])",
+    "azureml.contrib.opendatasets": _OPEN_DATA,
     "azureml.contrib.pipeline": _PIPELINE,
     "azureml.contrib.train": _LEARNING,
     "azureml.contrib.gbdt": "call LightGBM from a script of yours, with MpiConfiguration for several nodes",
     "azureml.core.Dataset.auto_read_files": "use Dataset.Tabular.from_delimited_files",
-    "azureml.core.LinkedService": "linked services are Azure's. Register the data with Datastore instead",
+    "azureml.core.LinkedService": _LINKED,
     "azureml.core.PrivateEndPoint": "private endpoints are Azure's. A team's service listens where its operator says",
+    "azureml.core.SynapseWorkspaceLinkedServiceConfiguration": _LINKED,
+    "azureml.core.attach_legacy_compute_target": "use ComputeTarget.attach",
     "azureml.core.compute.AdlaCompute": "Data Lake Analytics " + _CLOUD_COMPUTE,
+    "azureml.core.compute.BatchCompute": "Azure Batch " + _CLOUD_COMPUTE,
     "azureml.core.compute.DataFactoryCompute": "Data Factory " + _CLOUD_COMPUTE,
     "azureml.core.compute.DatabricksCompute": "Databricks " + _CLOUD_COMPUTE,
     "azureml.core.compute.HDInsightCompute": "HDInsight " + _CLOUD_COMPUTE,
     "azureml.core.compute.KubernetesCompute": "Kubernetes " + _CLOUD_COMPUTE,
+    "azureml.core.compute.KustoCompute": "Azure Data Explorer " + _CLOUD_COMPUTE,
     "azureml.core.compute.SynapseCompute": "Synapse " + _CLOUD_COMPUTE,
-    "azureml.core.linked_service": "linked services are Azure's. Register the data with Datastore instead",
+    "azureml.core.linked_service": _LINKED,
     "azureml.core.private_endpoint": "private endpoints are Azure's. A team's service listens where its operator says",
+    "azureml.core.runconfig.EggLibrary": _LIBRARIES,
+    "azureml.core.runconfig.JarLibrary": _LIBRARIES,
+    "azureml.core.runconfig.MavenLibrary": _LIBRARIES,
+    "azureml.core.runconfig.PyPiLibrary": _LIBRARIES,
+    "azureml.core.runconfig.RCranLibrary": _LIBRARIES,
     "azureml.data.HDFSOutputDatasetConfig": "there is no HDFS here. Use OutputFileDatasetConfig",
     "azureml.data.LinkFileOutputDatasetConfig": _LINK,
     "azureml.data.LinkTabularOutputDatasetConfig": _LINK,
@@ -63,6 +78,7 @@ ELSEWHERE = {
     "azureml.data.datacache": "what a run mounts is kept on its node for the next one. Use dataset.as_mount()",
     "azureml.data.dbfs_datastore": "Databricks' file system is not reached from here. Copy the data to a datastore",
     "azureml.data.sql_data_reference": "use Datastore.register_sql and Dataset.Tabular.from_sql_query",
+    "azureml.data.stored_procedure_parameter": "use Dataset.Tabular.from_sql_query",
     "azureml.datadrift": "drift monitors are not part of Trainyard. Compare data sets in a run of your own",
     "azureml.dataprep": "use Dataset.Tabular and Dataset.File, or pandas",
     "azureml.explain": _EXPLAIN,
@@ -84,6 +100,8 @@ ELSEWHERE = {
 def instead_of(name: str) -> str | None:
     """What to use in the place of a name or of what it is in; None for names that the table does not have."""
     parts = name.split(".")
+    if any(part.startswith("_") for part in parts[1:]):
+        return _INNER
     for length in range(len(parts), 1, -1):
         if found := ELSEWHERE.get(".".join(parts[:length])):
             return found
@@ -94,7 +112,8 @@ def refusal(name: str) -> ImportError:
     """For an import of `name`: says what to use instead."""
     known = instead_of(name)
     said = known or "this version of Trainyard does not have it. docs/compatibility.md lists what there is"
-    return ModuleNotFoundError(f"{name}: {said}. `trainyard check` finds such names in a whole folder.", name=name)
+    # Not name=name: that is what `from package import name` takes for "no module of that name", and says nothing of it.
+    return ModuleNotFoundError(f"{name}: {said}. `trainyard check` finds such names in a whole folder.", name="azureml")
 
 
 class NotHere:

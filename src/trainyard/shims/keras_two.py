@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 
-from trainyard.shims import program
+from trainyard.shims import keras_models, program
 from trainyard.shims.hooks import after_import, alias, before_import, provide
 from trainyard.shims.report import did
 
@@ -45,6 +45,7 @@ def install() -> None:
         for name in _OPTIMIZERS:
             after_import(root + ".src.optimizers." + name.lower(), _take_old_arguments)
             after_import(root + ".optimizers." + name.lower(), _take_old_arguments)  # where Keras 2.12 has them
+    keras_models.install()
     for old in _MOVED:
         provide(old, _fill_moved)
 

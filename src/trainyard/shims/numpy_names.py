@@ -3,7 +3,7 @@ request that a notebook makes with str(list(row)) is JSON only without NumPy 2's
 
 from __future__ import annotations
 
-import builtins
+import importlib
 
 from trainyard.shims.hooks import after_import
 from trainyard.shims.numpy_table import GONE
@@ -39,11 +39,12 @@ def _apply(numpy: ModuleType) -> None:
 
 def _meaning(numpy: ModuleType, name: str) -> tuple[Any, str]:
     where, _, what = GONE[name][1].partition(":")
-    if where == "builtins":
-        return getattr(builtins, what), "Python's " + what
-    if where == "numpy":
-        return getattr(numpy, what), "np." + what
-    return _OURS[what](numpy), "what it was"
+    if where == "ours":
+        return _OURS[what](numpy), "what it was"
+    if where == "module":
+        return importlib.import_module(what), "Python's module " + what
+    said = "Python's " if where == "builtins" else where.replace("numpy", "np") + "."
+    return getattr(importlib.import_module(where), what), said + what
 
 
 def _asfarray(numpy: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# name → (since, what it was: "builtins:X", "numpy:X", or a function of numpy_names)
+# name → (since, what it was: "MODULE:X", "module:X" for a whole one, or "ours:X", a function of numpy_names)
 GONE = {
     "bool": ("1.24 (until it came back in 2.0 as numpy's own)", "builtins:bool"),
     "complex": ("1.24", "builtins:complex"),
@@ -49,5 +49,13 @@ GONE = {
     "row_stack": ("2.0", "numpy:vstack"),
     "in1d": ("2.4", "numpy:isin"),
     "trapz": ("2.4", "numpy:trapezoid"),
+    "AxisError": ("2.0", "numpy.exceptions:AxisError"),
+    "ComplexWarning": ("2.0", "numpy.exceptions:ComplexWarning"),
+    "ModuleDeprecationWarning": ("2.0", "numpy.exceptions:ModuleDeprecationWarning"),
+    "RankWarning": ("2.0", "numpy.exceptions:RankWarning"),
+    "TooHardError": ("2.0", "numpy.exceptions:TooHardError"),
+    "VisibleDeprecationWarning": ("2.0", "numpy.exceptions:VisibleDeprecationWarning"),
+    "math": ("1.25", "module:math"),
+    "warnings": ("1.25", "module:warnings"),
     "find_common_type": ("2.0", "ours:find_common_type"),
 }

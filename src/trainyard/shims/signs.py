@@ -7,7 +7,7 @@ the same.
 from __future__ import annotations
 
 import ast
-from typing import Iterator, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 from trainyard.shims import sklearn_table
 from trainyard.shims.numpy_table import GONE as NUMPY_GONE
@@ -16,16 +16,18 @@ from trainyard.shims.tf1_names import BELOW, TOP
 _GONE_PACKAGES = {
     "tensorflow.contrib": "tf.contrib left TensorFlow with 2.0 and has no successor in one place",
     "tensorflow.estimator": "tf.estimator left TensorFlow with 2.16",
+    "keras.utils.multi_gpu_model": "it left Keras with 2.4; build the model in MirroredStrategy().scope()",
     "keras.wrappers": "Keras's scikit-learn wrappers are the package scikeras now",
     "cntk": "CNTK is not developed any more and has no build for Python 3.7 or later",
-    "chainer": "Chainer is not developed any more; its last release needs NumPy below 1.24",
 }
-_KERAS_TWO_CALLS = frozenset(["multi_gpu_model", "set_session", "get_session"])
+OLD_ACCURACY = "Keras called the accuracy so until 2.3, and since then as metrics= does"
+_KERAS_TWO_CALLS = frozenset(["set_session", "get_session"])
 _KERAS_TWO_METHODS = frozenset(
     ["_set_inputs", "fit_generator", "evaluate_generator", "predict_generator", "predict_classes"]
 )
 _OPTIMIZERS = frozenset(["SGD", "RMSprop", "Adam", "Adagrad", "Adadelta", "Adamax", "Nadam", "Ftrl"])
 _KERAS_TWO_MODULES = (
+    "keras.backend.tensorflow_backend",
     "keras.utils.np_utils",
     "keras.engine",
     "keras.legacy",
@@ -90,6 +92,8 @@ def signs(text: str, known: dict[str, str] | None = None) -> list[Sign]:
 def signs_in(tree: ast.AST, known: dict[str, str] | None = None) -> list[Sign]:
     aliases = Aliases(known).read(tree)
     found = [sign for node in ast.walk(tree) for sign in _of(node, aliases)]
+    if _has(aliases, "keras", "tensorflow"):
+        found += _of_accuracy(tree)
     return sorted(set(found))
 
 
@@ -180,9 +184,48 @@ def _of_call(node: ast.Call, aliases: Aliases) -> Iterator[Sign]:
         if name in _KERAS_TWO_CALLS:
             yield Sign(node.lineno, "keras", dotted, "a function of Keras 2")
     elif top == "sklearn":
-        for old, rule in sklearn_table.arguments_of(name).items():
-            if old in given:
-                yield Sign(node.lineno, "sklearn", name + "(" + old + "=)", rule.note)
+        yield from _of_sklearn_call(node, name)
+
+
+def _of_sklearn_call(node: ast.Call, name: str) -> Iterator[Sign]:
+    rules, values = sklearn_table.arguments_of(name), sklearn_table.values_of(name)
+    if name in sklearn_table.FUNCTIONS:
+        argument, _, _, note = sklearn_table.FUNCTIONS[name]
+        rules = {argument: sklearn_table.Rule(None, (), note, {})}
+    for keyword in node.keywords:
+        old = keyword.arg or ""
+        if old in rules:
+            yield Sign(node.lineno, "sklearn", name + "(" + old + "=)", rules[old].note)
+        elif isinstance(keyword.value, ast.Constant) and keyword.value.value in values.get(old, {}):
+            said = "{}({}={!r})".format(name, old, keyword.value.value)
+            now = "it is {!r} in scikit-learn of today".format(values[old][keyword.value.value])
+            yield Sign(node.lineno, "sklearn", said, now)
+
+
+def _of_accuracy(tree: ast.AST) -> Iterator[Sign]:
+    """A model with metrics=['accuracy'] whose logs are asked for 'acc'."""
+    asked = set()  # type: set[str]
+    read = []  # type: list[tuple[int, str]]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "metrics":
+            asked.update(text for part in ast.walk(node.value) for _, text in _texts(part))
+        elif isinstance(node, ast.keyword) and node.arg == "monitor":
+            read += _texts(node.value)
+        elif isinstance(node, ast.Subscript):
+            read += _texts(getattr(node.slice, "value", node.slice))  # Python 3.8 wraps it
+            read += _texts(node.slice)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            read += [found for given in node.args[:1] for found in _texts(given)]
+    names = {name for _, name in read}
+    if "accuracy" in asked and not ("acc" in asked or names & {"accuracy", "val_accuracy"}):
+        for line, name in read:
+            if name in ("acc", "val_acc"):
+                yield Sign(line, "keras", repr(name), OLD_ACCURACY)
+
+
+def _texts(node: Any) -> list[tuple[int, str]]:
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return [(node.lineno, node.value)] if is_text else []
 
 
 def _is_first_of_data(node: ast.Subscript) -> bool:

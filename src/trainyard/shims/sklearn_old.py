@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from trainyard.shims import sklearn_one_vs_rest, sklearn_table
+from trainyard.shims import sklearn_logistic, sklearn_table
 from trainyard.shims.hooks import after_import, provide
 from trainyard.shims.report import did
 
@@ -29,6 +29,8 @@ _HOMES = (
     "sklearn.linear_model._coordinate_descent",
     "sklearn.linear_model._least_angle",
     "sklearn.linear_model._logistic",
+    "sklearn.linear_model._passive_aggressive",
+    "sklearn.linear_model._perceptron",
     "sklearn.linear_model._ridge",
     "sklearn.linear_model._stochastic_gradient",
     "sklearn.manifold._t_sne",
@@ -36,17 +38,27 @@ _HOMES = (
     "sklearn.preprocessing._encoders",
     "sklearn.tree._classes",
 )
+_WITH_FEATURE_NAMES = (
+    "sklearn.compose._column_transformer",
+    "sklearn.feature_extraction._dict_vectorizer",
+    "sklearn.feature_extraction.text",
+    "sklearn.pipeline",
+    "sklearn.preprocessing._encoders",
+    "sklearn.preprocessing._polynomial",
+)
 
 
 def install() -> None:
-    sklearn_one_vs_rest.install()
     for old in sklearn_table.MODULES:
         provide(old, _moved, package=False)
     for home in _HOMES:
         after_import(home, _apply)
-    for module in sklearn_table.NAMES:
+    for module in {*sklearn_table.NAMES, *(name.rpartition(".")[0] for name in sklearn_table.GONE)}:
         after_import(module, _names)
-    after_import("sklearn.feature_extraction.text", _feature_names)
+    after_import("sklearn.metrics._regression", _functions)
+    for home in _WITH_FEATURE_NAMES:
+        after_import(home, _feature_names)
+    sklearn_logistic.install()  # last: it takes its arguments before the table does
 
 
 def _moved(module: ModuleType) -> None:
@@ -61,13 +73,17 @@ def _moved(module: ModuleType) -> None:
 
 def _names(module: ModuleType) -> None:
     missing = vars(module).get("__getattr__")
-    table = sklearn_table.NAMES[module.__name__]
+    table = sklearn_table.NAMES.get(module.__name__, {})
 
     def __getattr__(name: str) -> Any:
         if name in table:
             where, _, new = table[name][0].partition(":")
             did("sklearn", module.__name__ + "." + name + ": " + table[name][1] + ", and is taken as that.")
             return getattr(importlib.import_module(where), new)
+        gone = sklearn_table.GONE.get(module.__name__ + "." + name)
+        if gone is not None:
+            did("sklearn", module.__name__ + "." + name + " is gone: " + gone + ".")
+            raise AttributeError(module.__name__ + "." + name + " is gone: " + gone + ".")
         if missing is not None:
             return missing(name)
         raise AttributeError("module {!r} has no attribute {!r}".format(module.__name__, name))
@@ -112,8 +128,10 @@ def _replace(kind: str, name: str, rule: sklearn_table.Rule, given: dict[str, An
     said = "{}({}={!r})".format(kind, name, value)
     if rule.to is not None:
         given.setdefault(rule.to, value)
+        for beside, meant in rule.beside.items():
+            given.setdefault(beside, meant)
         did("sklearn", said + ": " + rule.note + ", and is taken as that.")
-    elif not rule.harmless or value in rule.harmless or (value == "ovr" and given.get("solver") == "liblinear"):
+    elif not rule.harmless or value in rule.harmless:
         did("sklearn", said + ": " + rule.note + "; without it the estimator does the same.")
     else:
         raise TypeError(said + ": " + rule.note + ", and nothing does the same by itself. " + _instead(name))
@@ -125,19 +143,40 @@ def _instead(name: str) -> str:
         "normalize": "Put a StandardScaler before it in a Pipeline.",
         "min_impurity_split": "Use min_impurity_decrease.",
         "n_values": "Use categories=.",
+        "categorical_features": "Put it into a sklearn.compose.ColumnTransformer.",
+        "axis": "Transpose the data.",
         "fit_params": "Give them to fit().",
     }
     return said.get(name, "Leave it out.")
 
 
+def _functions(module: Any) -> None:
+    for name, (argument, value, other, note) in sklearn_table.FUNCTIONS.items():
+        if hasattr(module, other):
+            setattr(module, name, _other_when(getattr(module, name), argument, value, getattr(module, other), note))
+
+
+def _other_when(function: Any, argument: str, value: Any, other: Any, note: str) -> Any:
+    import functools
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **given: Any) -> Any:
+        if argument not in given:
+            return function(*arguments, **given)
+        asked = given.pop(argument)
+        did("sklearn", "{}({}={!r}): {}, and is taken as that.".format(function.__name__, argument, asked, note))
+        return (other if asked == value else function)(*arguments, **given)
+
+    return call
+
+
 def _feature_names(module: Any) -> None:
     """get_feature_names(), which is get_feature_names_out() since 1.2 and gives an array."""
-    for name in ("CountVectorizer", "TfidfVectorizer", "DictVectorizer"):
-        kind = getattr(module, name, None)
-        if kind is not None and not hasattr(kind, "get_feature_names"):
-            kind.get_feature_names = _get_feature_names
+    for kind in [it for it in vars(module).values() if isinstance(it, type) and it.__module__ == module.__name__]:
+        if hasattr(kind, "get_feature_names_out") and not hasattr(kind, "get_feature_names"):
+            setattr(kind, "get_feature_names", _get_feature_names)
 
 
-def _get_feature_names(self: Any) -> list[str]:
+def _get_feature_names(self: Any, *input_features: Any) -> list[str]:
     did("sklearn", "get_feature_names() is get_feature_names_out() now, and is taken as that.")
-    return list(self.get_feature_names_out())
+    return list(self.get_feature_names_out(*input_features))

@@ -8,13 +8,13 @@ import os
 import sys
 
 from trainyard.shims import keras_two, program
-from trainyard.shims.hooks import before_import
+from trainyard.shims.hooks import after_import, before_import, provide
 from trainyard.shims.report import did
 
 TYPE_CHECKING = False  # as typing's own, which costs more to import than all of this
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import Any
+    from typing import Any, Callable
 
 _GONE = {
     "contrib": "tf.contrib left TensorFlow with 2.0. Take the part you use from its own project (tf-slim, "
@@ -25,6 +25,8 @@ _GONE = {
 
 def install() -> None:
     before_import("tensorflow", _get_ready)
+    after_import("tensorflow", _say_what_is_gone)
+    provide("tensorflow.contrib", _no_contrib, package=True)
     original = builtins.__import__
 
     def __import__(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
@@ -64,19 +66,35 @@ def _get_ready() -> None:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 
+def _no_contrib(module: ModuleType) -> None:
+    raise ModuleNotFoundError(_GONE["contrib"], name=module.__name__)
+
+
+def _say_what_is_gone(module: ModuleType) -> None:
+    _when_missing(module, lambda name: _raise(AttributeError("module 'tensorflow' has no attribute " + repr(name))))
+
+
 def _fill(one: ModuleType) -> None:
     """What version 1 has not under compat.v1: from the real module, or refused with the way out."""
     real = sys.modules["tensorflow"]
-    missing = vars(one).get("__getattr__")
+    _when_missing(one, lambda name: getattr(real, name))
+
+
+def _when_missing(module: ModuleType, last: Callable[[str], Any]) -> None:
+    missing = vars(module).get("__getattr__")
 
     def __getattr__(name: str) -> Any:
-        if name in _GONE:
-            raise AttributeError(_GONE[name])
         if missing is not None:
             try:
                 return missing(name)
             except AttributeError:
                 pass
-        return getattr(real, name)
+        if name in _GONE:
+            raise AttributeError(_GONE[name])
+        return last(name)
 
-    setattr(one, "__getattr__", __getattr__)
+    setattr(module, "__getattr__", __getattr__)
+
+
+def _raise(error: Exception) -> None:
+    raise error

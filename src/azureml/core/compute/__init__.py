@@ -19,17 +19,6 @@ __all__ = [
     "RemoteCompute",
 ]
 
-_ELSEWHERE = frozenset(
-    {
-        "AdlaCompute",
-        "DatabricksCompute",
-        "DataFactoryCompute",
-        "HDInsightCompute",
-        "KubernetesCompute",
-        "SynapseCompute",
-    }
-)
-
 
 def __getattr__(name: str) -> Any:
     if name in ("DsvmCompute", "RemoteCompute"):
@@ -40,8 +29,4 @@ def __getattr__(name: str) -> Any:
         from trainyard.sdk.computes import instance
 
         return instance.ComputeInstance
-    if name in _ELSEWHERE:
-        from trainyard.sdk.elsewhere import refusal
-
-        raise refusal(f"azureml.core.compute.{name}")
     raise AttributeError(f"module 'azureml.core.compute' has no attribute {name!r}")

@@ -61,7 +61,7 @@ def _answer(address: str, timeout_s: float) -> str:
         with urllib.request.urlopen(request, timeout=timeout_s):  # noqa: S310 - http or https by the pattern
             return ""
     except urllib.error.HTTPError as error:
-        return "" if error.code in (403, 405, 501) and error.code != 403 else f"answers {error.code}"
+        return "" if error.code in (405, 501) else f"answers {error.code}"  # it is there, and will not be asked so
     except (OSError, ValueError) as error:
         return f"does not answer: {getattr(error, 'reason', error)}"
 

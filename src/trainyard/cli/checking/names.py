@@ -22,6 +22,7 @@ from trainyard.shims.signs import Aliases
 
 _SUBMITTED = {"HyperDriveConfig": "HyperDriveRun", "HyperDriveRunConfig": "HyperDriveRun"}
 _NOT_HERE = "Trainyard does not have it"
+_REFUSED = "it is refused here; what it raises says what to use instead"
 
 
 def names_of(code: Code) -> Iterator[Finding]:
@@ -76,7 +77,7 @@ class _Reader:
         except Missing as error:
             self._note(line, error.name, str(error))
             return None
-        self._note(line, dotted or "", None)
+        self._note(line, dotted or "", _REFUSED if _refuses(found) else None)
         return found
 
     def _follow(self, node: ast.AST) -> None:
@@ -109,6 +110,8 @@ class _Reader:
             return
         name = f"{kind.__name__}.{node.attr}"
         missing = None if _has(kind, node.attr) else instead_of(name) or _NOT_HERE
+        if missing is None and _refuses(getattr(kind, node.attr, None)):
+            missing = _REFUSED
         if missing is not None and isinstance(node.ctx, ast.Store):
             note = "it is set, and nothing here reads it"
             self._found.add(Finding(Place(self._file, node.lineno, self._cell), Kind.IGNORED, name, note))
@@ -148,7 +151,7 @@ class _Reader:
         if isinstance(node, ast.Call):
             called, name = self._called(node)
             if isinstance(called, type):
-                return called
+                return None if _gives_any(called) else called
             if name == "Experiment.submit":
                 return self._submitted(node)
             return returned(called) if called is not None else None
@@ -171,6 +174,15 @@ class _Reader:
         except Missing:
             return None
         return found if isinstance(found, type) else None
+
+
+def _refuses(found: Any) -> bool:
+    return getattr(found, "__annotations__", {}).get("return") == "NoReturn"
+
+
+def _gives_any(kind: type) -> bool:
+    """Whether calling the class gives something of a kind that depends on what is there, as Datastore does."""
+    return getattr(kind.__new__, "__annotations__", {}).get("return") == "Any"
 
 
 def _parameters(called: Callable[..., Any]) -> set[str] | None:

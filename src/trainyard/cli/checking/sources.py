@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,9 +100,7 @@ def _read_script(name: str, text: str, found: Sources, cell: int | None = None) 
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None) or 1
-        hint = "; it looks like Python 2" if "print" in str(error) else ""
-        found.unread.append(Unread(Place(name, line, cell), f"is no Python of today: {error}{hint}"))
+        found.unread.append(_unread(name, cell, text, error))
         return
     found.code.append(Code(name, (Part(tree, cell),)))
 
@@ -125,9 +124,20 @@ def _read_notebook(name: str, text: str, found: Sources) -> None:
         try:
             parts.append(Part(ast.parse(python), number))
         except (SyntaxError, ValueError) as error:
-            line = getattr(error, "lineno", None) or 1
-            found.unread.append(Unread(Place(name, line, number), f"is no Python of today: {error}"))
+            found.unread.append(_unread(name, number, python, error))
     found.code.append(Code(name, tuple(parts)))
+
+
+def _unread(name: str, cell: int | None, text: str, error: SyntaxError | ValueError) -> Unread:
+    at = getattr(error, "lineno", None) or 1
+    said = getattr(error, "msg", None) or str(error)
+    line = "".join(text.splitlines()[at - 1 : at])
+    hint = ""
+    if "print" in said:
+        hint = "; it looks like Python 2"
+    elif re.search(r"\basync\s*=", line):
+        hint = "; async is a keyword since Python 3.7, and PyTorch's argument is non_blocking="
+    return Unread(Place(name, at, cell), f"is no Python of today: {said}{hint}")
 
 
 def _text(cell: dict[str, object]) -> str:

@@ -179,9 +179,7 @@ def _check_installed() -> None:
     import importlib.util
 
     if importlib.util.find_spec("tensorboard") is None:
-        raise UserErrorException(
-            "TensorBoard is not installed here. Install it with: pip install 'trainyard[tensorboard]'"
-        )
+        raise UserErrorException("TensorBoard is not installed here. Install it with: pip install tensorboard")
 
 
 def _free_port(wanted: int) -> int:
