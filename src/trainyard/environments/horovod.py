@@ -147,7 +147,8 @@ def _build(
     # It stays: the libraries of a wheel look for MPI where it was when they were linked.
     tools = os.path.join(wheels, f"tools-{minor}")
     with locked(tools + ".lock"):
-        if not os.path.exists(os.path.join(tools, "ready")):
+        ready = os.path.exists(os.path.join(tools, "ready"))
+        if not (ready and os.access(os.path.join(tools, "bin", "python"), os.X_OK)):  # its Python may be gone: conda's
             shutil.rmtree(tools, ignore_errors=True)
             base = os.path.realpath(python.path)
             lay(tools, Interpreter(base, python.version))

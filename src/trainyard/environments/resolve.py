@@ -35,13 +35,14 @@ class Resolver:
     uv: Uv
     python: Interpreter
     gpu: bool = False
+    there: tuple[str, ...] = ()  # name==version of what conda has installed: kept where nothing speaks against it
     names: frozenset[str | None] = frozenset()  # of all that is asked for together
 
-    def resolve(self, wanted: Wanted, extra: Iterable[str] = (), constraints: Iterable[str] = ()) -> Resolved:
+    def resolve(self, wanted: Wanted, extra: Iterable[str] = ()) -> Resolved:
         """`extra`: requirements beside the wish's own, never relaxed."""
         extra = list(extra)
         names = frozenset(_name(line) for line in [*wanted.requirements, *extra])
-        return replace(self, names=names)._resolve(wanted, extra, constraints)
+        return replace(self, names=names)._resolve(wanted, extra)
 
     def has(self, name: str) -> bool:
         """Whether there is a wheel of any version."""
@@ -61,14 +62,14 @@ class Resolver:
         others = tuple(it for it in wanted.requirements if it != line)
         return replace(wanted, requirements=tuple(sorted([*others, str(lacks.nearest)])))
 
-    def _resolve(self, wanted: Wanted, extra: list[str], constraints: Iterable[str]) -> Resolved:
+    def _resolve(self, wanted: Wanted, extra: list[str]) -> Resolved:
         many = "1 requirement" if len(wanted.requirements) == 1 else f"{len(wanted.requirements)} requirements"
         self.uv.log(f"Resolving {many} for Python {self.python.version}.")
         requirements = [*wanted.requirements, *extra]
         free = {normalised(name) for name in wanted.filled_in}
         asked = [(line, self._for_this_machine(line, wanted, free)) for line in requirements]
         free |= {_name(now) or "" for was, now in asked if _name(was) in free}  # under the name it has here
-        constraints = [*constraints, *self._cpu_builds(asked)]
+        constraints = self._cpu_builds(asked)
         lines = [line for _, line in asked]
         try:
             return self._done(self._compile(lines, constraints), asked)
@@ -151,14 +152,18 @@ class Resolver:
         self, lines: Iterable[str], constraints: Iterable[str], *, build: bool = False, finals: bool = False
     ) -> str:
         lines, constraints = list(lines), list(constraints)
-        lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build, finals=finals)
+        lock = self._lock(lines, constraints, build, finals)
         older, old = old_numpy.needed(pins.versions_in(lock))
         if older:
             self.uv.log(f"{', '.join(old)} goes with an older NumPy only: {older} is added.")
             with contextlib.suppress(Unsatisfied):  # a user who wants a newer one with them gets it
                 constraints.append(older)
-                lock = self.uv.compile(lines, self.python.path, constraints=constraints, build=build, finals=finals)
+                lock = self._lock(lines, constraints, build, finals)
         return lock
+
+    def _lock(self, lines: list[str], constraints: list[str], build: bool, finals: bool) -> str:
+        how = {"build": build, "finals": finals}
+        return self.uv.compile(lines, self.python.path, constraints=constraints, prefer=self.there, **how)
 
     def _done(self, lock: str, asked: list[tuple[str, str]]) -> Resolved:
         named = [(was, now) for was, now in asked if _name(now)]

@@ -58,9 +58,11 @@ class Uv:
         lowest: bool = False,
         hashes: bool = True,
         finals: bool = False,
+        prefer: Iterable[str] = (),
     ) -> str:
         """The lock: every distribution with its version and hashes, in the form of a requirements file. `lowest`: of
-        what is named, the lowest versions; `finals`: no early ones but those that are asked for."""
+        what is named, the lowest versions; `finals`: no early ones but those that are asked for; `prefer`: versions
+        (name==version) that are taken where nothing speaks against them."""
         with tempfile.TemporaryDirectory(prefix="trainyard-uv-") as folder:
             source = os.path.join(folder, "requirements.in")
             # constraints are named inside, not on the command line: their addresses may hold credentials
@@ -74,8 +76,12 @@ class Uv:
             if constraints := list(constraints):
                 _write(os.path.join(folder, "constraints.txt"), constraints)
                 argv += ["--constraint", os.path.join(folder, "constraints.txt")]
+            lock = os.path.join(folder, "environment.lock")
+            _write(lock, prefer)  # to uv what stands in its output file are wishes
             # what it says when it fails is in the error; a first attempt that fails is no news
-            return replace(self, quiet=True)._run(argv, folder).replace(folder + os.sep, "")
+            replace(self, quiet=True)._run([*argv, "--output-file", lock], folder)
+            with open(lock, encoding="utf-8") as file:
+                return file.read().replace(folder + os.sep, "")
 
     def turned_away(self, requirements: Iterable[str], python: str) -> str:
         """A sentence about an index that refuses the credentials it is given; empty: none does. To uv such an index is
@@ -207,8 +213,8 @@ def _error(code: int, said: str) -> EnvironmentRefused | DiskFull:
         return IndexAway(
             f"{sentence} Check that the package index can be reached from the service's machine, then submit again."
         )
-    if "Failed to build" in said or "failed to build" in said:
-        return BuildFailed(sentence)
+    if "failed to build" in said.lower():
+        return BuildFailed(_last_words(said) or sentence)
     return Unsatisfied(sentence)
 
 
@@ -222,6 +228,15 @@ def _sentence(said: str) -> str:
     text = re.sub(r"\n+hint: ", " Hint: ", text)
     text = re.sub(r"\s*\n\s*", " ", text).strip()
     return text if len(text) <= 3000 else text[:3000] + " …"
+
+
+def _last_words(said: str) -> str:
+    """What did not build, and the last thing its build said: the log has all that is between."""
+    text = re.split(r"^hint:", said, maxsplit=1, flags=re.M)[0]
+    found = re.search(r"^.*failed to build.*$", text, re.M | re.I)
+    *_, last = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    what = re.sub(r"^\s*(?:error|cause):", "", found[0]).strip() if found else ""
+    return f"{what}: {last}" if what and last not in found[0] else what
 
 
 def _write(path: str, lines: Iterable[str]) -> None:
