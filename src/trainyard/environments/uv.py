@@ -234,9 +234,11 @@ def _last_words(said: str) -> str:
     """What did not build, and the last thing its build said: the log has all that is between."""
     text = re.split(r"^hint:", said, maxsplit=1, flags=re.M)[0]
     found = re.search(r"^.*failed to build.*$", text, re.M | re.I)
-    *_, last = [line.strip() for line in text.splitlines() if line.strip()] or [""]
-    what = re.sub(r"^\s*(?:error|cause):", "", found[0]).strip() if found else ""
-    return f"{what}: {last}" if what and last not in found[0] else what
+    if found is None:
+        return ""
+    *_, last = [line.strip() for line in text.splitlines() if line.strip()]
+    what = re.sub(r"^\s*(?:error|cause):", "", found[0]).strip()
+    return what if last in found[0] else f"{what}: {last}"
 
 
 def _write(path: str, lines: Iterable[str]) -> None:
