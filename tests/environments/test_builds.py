@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import signal
@@ -72,6 +73,19 @@ def test_a_lock_whose_package_was_changed_is_refused(ask: Ask, built: Make, refu
     first = built(ask("apple<2"))
     other = re.sub(r"sha256:[0-9a-f]{64}", f"sha256:{'0' * 64}", first.lock)
     assert "hash" in refused(replace(ask("apple<2", "pear"), lock=other)).lower()
+
+
+def test_a_file_whose_hash_is_not_the_one_named_is_refused(
+    ask: Ask, built: Make, refused: Refused, wheels: Path
+) -> None:
+    right = hashlib.sha256((wheels / "apple-1.4-py3-none-any.whl").read_bytes()).hexdigest()
+    made = built(ask(f"apple==1.4 --hash=sha256:{right} --hash=sha256:{'0' * 64}"))
+    assert version_of(made, "apple") == "1.4"
+    assert re.findall("sha256:(.*)", made.lock) == [right]
+    said = refused(ask(f"apple==1.4 --hash=sha256:{'0' * 64}"))
+    assert said.startswith("No file of apple==1.4 has a hash that is named beside it.")
+    relaxed = built(ask(f"apple==1.5 --hash=sha256:{'0' * 64}", relax=True))  # another version, with files of its own
+    assert version_of(relaxed, "apple") == "1.4"
 
 
 def test_ten_who_ask_at_once_get_one_build(ask: Ask, planner: Planner) -> None:

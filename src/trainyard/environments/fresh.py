@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from trainyard.contract.errors import BuildFailed, EnvironmentRefused, Unsatisfied
 from trainyard.environments import conda, horovod, old_frameworks
 from trainyard.environments.credentials import redacted
+from trainyard.environments.hashes import with_hashes_of
 from trainyard.environments.locks import Lock
 from trainyard.environments.names import normalised
 from trainyard.environments.pins import pinned
@@ -74,6 +75,7 @@ class Fresh:
         there = "\n".join([*resolver.there, resolved.lock])
         lines = resolved.lock + (horovod.additions(self.site.uv, python.path, there) if built else "")
         lines = self._with_keras_two(wanted, lines, python.path)
+        lines = with_hashes_of(wanted, lines)
         return Lock(python.version, platform(), (), built, lines), (*notes, *resolved.notes)
 
     def _with_keras_two(self, wanted: Wanted, lines: str, python: str) -> str:

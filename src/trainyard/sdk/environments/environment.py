@@ -20,6 +20,7 @@ from trainyard.sdk.environments.environment_sections import (
     SparkSection,
     text_of,
 )
+from trainyard.sdk.environments.requirements_file import requirements_of
 from trainyard.sdk.errors import UserErrorException
 
 if TYPE_CHECKING:
@@ -232,15 +233,8 @@ def _conda_file(path: str) -> CondaDependencies:
 
 
 def _pip_file(path: str, pip_version: str | None) -> CondaDependencies:
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            lines = [line.split(" #")[0].strip() for line in file]
-    except OSError as error:
-        raise UserErrorException(
-            f"Cannot read the requirements {path}: {error.strerror}. Check the path.", error
-        ) from error
     made = CondaDependencies()
-    made.set_pip_requirements(line for line in lines if line and not line.startswith("#"))
+    made.set_pip_requirements(requirements_of(path))
     if pip_version:
         made.add_conda_package(f"pip={pip_version}")
     return made
