@@ -111,7 +111,21 @@ def test_a_package_that_does_not_exist(ask: Ask, refused: Refused) -> None:
 def test_the_solvers_own_sentence_about_a_conflict(ask: Ask, refused: Refused) -> None:
     said = refused(ask("pear", "apple==2.0"))
     assert "pear depend on apple<2 and you require apple==2.0" in said
-    assert said.endswith("Change the packages of environment mine, then submit again.")
+    assert said.endswith(
+        "your requirements are unsatisfiable. If a version that is named may give way, set TRAINYARD_RELAX_PINS=1 or "
+        "environment.python.relax_pins = True. Change the packages of environment mine, then submit again."
+    )
+
+
+def test_a_framework_that_cannot_go_with_a_users_pin_is_told_in_few_words(
+    ask: Ask, refused: Refused, wheels: Path
+) -> None:
+    for minor in range(1, 30):
+        wheel(wheels, "framework", f"2.{minor}", requires=[f"apple>={minor}.2"])
+    said = refused(ask("framework==1.0", "apple==1.0", "pear", frameworkDefaults=["framework"]))
+    assert said.startswith("Because framework<=2.1 depends on apple>=1.2 and you require apple==1.0")
+    assert "framework==2.29" not in said
+    assert "If a version that is named may give way" in said
 
 
 def test_a_users_pin_that_cannot_be_had_is_refused_with_the_nearest(ask: Ask, refused: Refused) -> None:
@@ -144,6 +158,14 @@ def test_gpu_packages_become_cpu_packages_where_there_is_no_gpu(ask: Ask, built:
     assert made.notes == (
         f"tensorflow-gpu==2.2.0 cannot be had for Python {made.python}: tensorflow-cpu==2.12.0 was installed instead.",
     )
+
+
+def test_what_is_for_gpus_alone_is_left_out_where_there_is_none(ask: Ask, built: Make, refused: Refused) -> None:
+    made = built(replace(ask("cupy-cuda90==5.1.0", "apple", relax=True), gpu=False))
+    assert made.notes == ("cupy-cuda90==5.1.0 is for GPUs, and there is none here: it was left out.",)
+    assert "cupy" not in made.lock
+    said = refused(replace(ask("cupy-cuda90==5.1.0", "apple"), gpu=False))
+    assert "cupy-cuda90==5.1.0 (there is nothing of that name for it)" in said
 
 
 def test_builds_without_cuda_are_preferred_where_there_is_no_gpu(ask: Ask, built: Make, wheels: Path) -> None:

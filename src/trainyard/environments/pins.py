@@ -14,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 from trainyard.environments.names import WITH_GPU, WITHOUT_GPU, normalised
 
 SWITCH = "set TRAINYARD_RELAX_PINS=1 or environment.python.relax_pins = True"
+GIVE_WAY = f"If a version that is named may give way, {SWITCH}."
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 from trainyard.contract.errors import BuildFailed, EnvironmentRefused, IndexAway, Unsatisfied
 from trainyard.environments import old_numpy, pins
-from trainyard.environments.names import normalised
+from trainyard.environments.names import GPU_ALONE, normalised
 from trainyard.environments.pins import Available, Lacking
 from trainyard.environments.request import Interpreter
 from trainyard.environments.specification import Wanted
@@ -67,17 +67,18 @@ class Resolver:
         self.uv.log(f"Resolving {many} for Python {self.python.version}.")
         requirements = [*wanted.requirements, *extra]
         free = {normalised(name) for name in wanted.filled_in}
-        asked = [(line, self._for_this_machine(line, wanted, free)) for line in requirements]
+        left_out = [line for line in requirements if self._needs_a_gpu_that_is_not_here(line, wanted, free)]
+        asked = [(it, self._for_this_machine(it, wanted, free)) for it in requirements if it not in left_out]
         free |= {_name(now) or "" for was, now in asked if _name(was) in free}  # under the name it has here
         constraints = self._cpu_builds(asked)
         lines = [line for _, line in asked]
         try:
-            return self._done(self._compile(lines, constraints), asked)
+            return self._done(self._compile(lines, constraints), asked, left_out)
         except Unsatisfied as error:
             self.uv.log("Not all of it is there as wheels; looking closer.")
             fixed = {_name(line) for line in extra}
             try:
-                return self._done(self._closer(wanted, lines, constraints, free, fixed, error), asked)
+                return self._done(self._closer(wanted, lines, constraints, free, fixed, error), asked, left_out)
             except EnvironmentRefused as final:
                 if not (why := self.uv.turned_away(lines, self.python.path)):
                     raise
@@ -105,12 +106,18 @@ class Resolver:
             except (Unsatisfied, BuildFailed) as error:
                 raise EnvironmentRefused(pins.refusal(users, self.python.version, first.message)) from error
         last: EnvironmentRefused = first
+        said: list[str] = []
         for attempt, build in self._attempts(wanted, lines, given_way, fixed):
             try:
                 return self._compile(attempt, constraints, build=build, finals=True)
             except (Unsatisfied, BuildFailed) as failed:
                 last = failed
-        raise last
+                said += [last.message] if build else []  # the others speak of wheels, which nobody asked for
+        if isinstance(last, BuildFailed):
+            raise last
+        why = min(said, key=len)  # the longer ones list versions that would not do either
+        may_give_way = [pin for line in candidates if (pin := _name(line)) and pin not in free | fixed and pin in why]
+        raise Unsatisfied(f"{why.rstrip('. ')}. {pins.GIVE_WAY if may_give_way and not wanted.relax else ''}".rstrip())
 
     def _attempts(
         self, wanted: Wanted, lines: list[str], given_way: list[Lacking], fixed: set[str | None]
@@ -165,9 +172,10 @@ class Resolver:
         how = {"build": build, "finals": finals}
         return self.uv.compile(lines, self.python.path, constraints=constraints, prefer=self.there, **how)
 
-    def _done(self, lock: str, asked: list[tuple[str, str]]) -> Resolved:
+    def _done(self, lock: str, asked: list[tuple[str, str]], left_out: list[str]) -> Resolved:
         named = [(was, now) for was, now in asked if _name(now)]
-        notes = pins.replacements(self._found_names(named, lock), lock, self.python.version)
+        notes = [f"{line} is for GPUs, and there is none here: it was left out." for line in left_out]
+        notes += pins.replacements(self._found_names(named, lock), lock, self.python.version)
         for note in notes:
             self.uv.log(note)
         return Resolved(lock, tuple(notes))
@@ -188,6 +196,10 @@ class Resolver:
             return line
         stand_in = pins.alternatives(name, gpu=False)
         return pins.renamed(line, stand_in[0]) if stand_in else line
+
+    def _needs_a_gpu_that_is_not_here(self, line: str, wanted: Wanted, free: set[str]) -> bool:
+        name = _name(line) or ""
+        return not self.gpu and (wanted.relax or name in free) and GPU_ALONE.fullmatch(name) is not None
 
     def _cpu_builds(self, asked: list[tuple[str, str]]) -> list[str]:
         """Constraints to builds without CUDA, where such fit."""

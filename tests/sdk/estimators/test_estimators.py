@@ -174,6 +174,7 @@ def test_the_versions_of_each_framework(kind, name, versions, default, source):
         (PyTorch, "1.4", False, ["torch==1.4.0", "torchvision"]),
         (PyTorch, "1.5", True, ["torch==1.5.0", "torchvision", "horovod==0.19.1"]),
         (Chainer, "7.0.0", False, ["chainer==7.0.0"]),
+        (Chainer, "5.1.0", True, ["chainer==5.1.0", "mpi4py"]),
         (SKLearn, None, False, ["scikit-learn==0.20.3"]),
     ],
 )

@@ -20,6 +20,7 @@ class Framework:
     packages: Mapping[str, tuple[str, ...]]  # version → requirements
     horovod: Mapping[str, str] = field(default_factory=dict)  # version → the Horovod that goes with it under MPI
     on_gpu: Mapping[str, str] = field(default_factory=dict)  # a package → what it is called in its GPU build
+    for_mpi: tuple[str, ...] = ()  # what its own way to train under MPI needs
 
     def check(self, version: str | None) -> str:
         version = self.default if version is None else str(version)
@@ -34,8 +35,8 @@ class Framework:
         """What to install for a version, without what the user's own packages (`beside`) bring already."""
         there = {_FAMILIES.get(package_name(line), package_name(line)) for line in beside}
         wanted = [*self.packages[version]]
-        if mpi and version in self.horovod:
-            wanted.append(f"horovod=={self.horovod[version]}")
+        if mpi:
+            wanted += [f"horovod=={self.horovod[version]}"] if version in self.horovod else self.for_mpi
         left = [line for line in wanted if _FAMILIES.get(package_name(line), package_name(line)) not in there]
         return [self._built_for(line, gpu) for line in left]
 
@@ -102,6 +103,8 @@ PYTORCH = Framework(
         "1.6": "0.19.5",
     },
 )
-CHAINER = Framework("Chainer", "5.1.0", {"5.1.0": ("chainer==5.1.0",), "7.0.0": ("chainer==7.0.0",)})
+CHAINER = Framework(
+    "Chainer", "5.1.0", {"5.1.0": ("chainer==5.1.0",), "7.0.0": ("chainer==7.0.0",)}, for_mpi=("mpi4py",)
+)
 # scipy and joblib come with scikit-learn, in the versions that fit the one that is taken
 SKLEARN = Framework("SKLearn", "0.20.3", {"0.20.3": ("scikit-learn==0.20.3",)})
