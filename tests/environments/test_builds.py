@@ -173,6 +173,9 @@ def test_builds_without_cuda_are_preferred_where_there_is_no_gpu(ask: Ask, built
     wheel(wheels, "torch", "2.0.0+cpu", tag=f"{version}-none-any")
     wheel(wheels, "torch", "2.1.0")
     assert version_of(built(replace(ask("torch"), gpu=False)), "torch") == "2.0.0+cpu"
+    wheel(wheels, "torch", "2.0.0")
+    wheel(wheels, "torchvision", "0.15")  # linked with CUDA: it could not be imported beside the other build
+    assert version_of(built(replace(ask("torch==2.0.0", "torchvision"), gpu=False)), "torch") == "2.0.0"
 
 
 def test_sources_that_do_not_build_give_way_to_a_wheel_only_with_the_switch(
@@ -195,6 +198,22 @@ def test_conda_packages_come_from_pypi_when_no_channel_answers(planner: Planner,
     made = built(request)
     assert version_of(made, "scikit_learn") == "1.5"
     assert "scikit-learn==1.5" in made.lock
+    assert made.variables == {}
+    older = definition(lines, ["python=3.6.2", "scikit-learn=0.20"], [nowhere], relaxPins=True)
+    asked = planner.plan(EnvironmentSpec("mine", definition=older))
+    assert asked is not None
+    replaced = built(asked)
+    assert len(replaced.notes) == 1
+    assert replaced.variables == {"TRAINYARD_SHIMS": "auto"}
+
+
+def test_what_pip_names_a_version_of_is_not_condas(planner: Planner, built: Make, wheels: Path) -> None:
+    lines = ["--no-index", f"--find-links {wheels}", "numpy==2.0"]
+    wheel(wheels, "numpy", "2.0")
+    said = definition(lines, ["numpy=1.18"], ["file:///no/such/channel"])
+    request = planner.plan(EnvironmentSpec("mine", definition=said))
+    assert request is not None
+    assert version_of(built(request), "numpy") == "2.0"
 
 
 def test_conda_packages_that_pypi_does_not_have_need_a_channel(planner: Planner, refused: Refused) -> None:

@@ -28,6 +28,9 @@ HERE = [OURS, Interpreter("/new", "3.13.0"), Interpreter("/eight", "3.8.18"), In
         (Wanted(python="==3.8.*"), "/eight"),
         (Wanted(python="==3.8.5"), "/eight"),  # another patch release is the same Python
         (Wanted(python="==3.9.*", relax=True), "/ours"),
+        (Wanted(python="==3.8.*", relax=True), "/ours"),  # a script may import azureml, which 3.8 cannot
+        (Wanted(python="==3.8.5", relax=True), "/ours"),
+        (Wanted(python="==3.13.*", relax=True), "/new"),
     ],
 )
 def test_the_choice(wanted: Wanted, path: str) -> None:
@@ -42,6 +45,8 @@ def test_what_was_not_as_asked_is_said() -> None:
     assert choose(Wanted(python="==3.6.2.*", python_filled_in=True), HERE) == Choice(OURS, log=(filled,))
     patch = "python==3.11.2 is not installed here; Python 3.11.7 was taken."
     assert choose(Wanted(python="==3.11.2"), HERE) == Choice(OURS, notes=(patch,))
+    newer = "python==3.8.* is too old for `import azureml`, which needs 3.11; Python 3.11.7 was taken."
+    assert choose(Wanted(python="==3.8.*", relax=True), HERE) == Choice(OURS, notes=(newer,))
     old = choose(Wanted(python="==3.8.*"), HERE)
     assert old is not None
     assert "`import azureml` inside it needs Python 3.11 or later" in old.notes[0]

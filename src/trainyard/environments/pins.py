@@ -79,9 +79,9 @@ def alternatives(name: str, gpu: bool) -> tuple[str, ...]:
 
 
 def at_least(requirement: str) -> str | None:
-    """Its version or a newer one; None: it names no single version."""
+    """Its version, or the highest it allows, or a newer one; None: it names no single version."""
     parsed = pinned(requirement)
-    exact = [spec.version for spec in parsed.specifier if spec.operator in ("==", "===", "~=")] if parsed else []
+    exact = [spec.version for spec in parsed.specifier if spec.operator in ("==", "===", "~=", "<=")] if parsed else []
     if parsed is None or len(exact) != 1:
         return None
     parsed.specifier = SpecifierSet(f">={exact[0].removesuffix('.*')}")

@@ -60,18 +60,19 @@ def choose(wanted: Wanted, installed: Iterable[Interpreter]) -> Choice | None:
             log=(f"python{wanted.python} is the SDK's default and not a pin: Python {usable[0].version} is taken.",),
         )
     fitting = [it for it in installed if specifier.contains(it.version, prereleases=True)]
-    if fitting:
+    if fitting and not (wanted.relax and _too_old(fitting[0])):
         return Choice(fitting[0], _too_old(fitting[0]))
     if found := re.fullmatch(r"==(\d+\.\d+)\.\d+(?:\.\*)?", wanted.python):
         # patch releases differ in repairs only: the same minor version is the same Python
         near = [it for it in installed if SpecifierSet(f"=={found[1]}.*").contains(it.version)]
-        if near:
+        if near and not (wanted.relax and _too_old(near[0])):
             note = f"python{wanted.python} is not installed here; Python {near[0].version} was taken."
             return Choice(near[0], (note, *_too_old(near[0])))
     if wanted.relax:
         usable = [it for it in installed if Version(it.version) >= OVERLAY_NEEDS] or installed
         taken = min(usable, key=lambda it: (_distance(it, wanted.python or ""), usable.index(it)))
-        return Choice(taken, (f"python{wanted.python} is not installed here; Python {taken.version} was taken.",))
+        why = f"is too old for `import azureml`, which needs {OVERLAY_NEEDS}" if fitting else "is not installed here"
+        return Choice(taken, (f"python{wanted.python} {why}; Python {taken.version} was taken.",))
     return None
 
 

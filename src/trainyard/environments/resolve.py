@@ -202,15 +202,23 @@ class Resolver:
         return not self.gpu and (wanted.relax or name in free) and GPU_ALONE.fullmatch(name) is not None
 
     def _cpu_builds(self, asked: list[tuple[str, str]]) -> list[str]:
-        """Constraints to builds without CUDA, where such fit."""
+        """Constraints to builds without CUDA, where such fit; away from those that do not fit what is beside them."""
         names = {_name(now): now for _, now in asked if _name(now)}
+        offered, taken = self._offered_without_cuda(), self._without_cuda()
         return [
-            f"{name}=={version}"
-            for name, version in self._without_cuda().items()
+            f"{name}{'==' if name in taken else '!='}{version}"
+            for name, version in offered.items()
             if name in names and Requirement(names[name]).specifier.contains(version, prereleases=True)
         ]
 
     def _without_cuda(self) -> dict[str, str]:
+        """Those of the builds without CUDA that go with everything that is asked for."""
+        found = self._offered_without_cuda()
+        if any(name in self.names and name not in found for name in _WITH_TORCH):
+            found.pop("torch", None)  # theirs are linked with CUDA, and then so must torch be
+        return found
+
+    def _offered_without_cuda(self) -> dict[str, str]:
         """Builds without CUDA that the machine's own link folders offer are preferred where there is no GPU: the
         index's builds of the same packages bring gigabytes that nothing here can use."""
         found: dict[str, str] = {}
@@ -221,8 +229,6 @@ class Resolver:
                 wheel = _CPU_WHEEL.fullmatch(file)
                 if wheel is not None and tag in file:
                     found[normalised(wheel[1])] = wheel[2]
-        if any(name in self.names and name not in found for name in _WITH_TORCH):
-            found.pop("torch", None)  # theirs are linked with CUDA, and then so must torch be
         return found
 
     def _lacking(self, line: str, filled_in: bool) -> Lacking | None:

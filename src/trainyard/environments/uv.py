@@ -27,6 +27,7 @@ _NETWORK = re.compile(
     r"Failed to fetch|error sending request|timed out|dns error|Could not connect|Request failed after", re.I
 )
 _TURNED_AWAY = re.compile(r"An index URL \((\S+)\) could not be queried due to [^(]*\((\d+ [^)]+)\)")
+_EXACT = re.compile(r"^([A-Za-z0-9][\w.-]*)==(?=[^\s=+]+(?:\s|$))", re.M)  # to == a build 1.0+cpu is a 1.0 too
 _NEEDS_OLD_TOOLS = "No module named 'pkg_resources'"  # which setuptools has not any more
 _OLD_TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "old_tools.txt")
 _NO_SPACE = ("No space left on device", "os error 28", "Disk quota exceeded", "os error 122", "File too large")
@@ -101,7 +102,7 @@ class Uv:
             return
         with tempfile.TemporaryDirectory(prefix="trainyard-uv-") as folder:
             path = os.path.join(folder, "environment.lock")
-            _write(path, [lock])
+            _write(path, [_EXACT.sub(r"\1===", lock)])
             verb = ["pip", "sync"] if exact else ["pip", "install", "--no-deps", "-r"]
             self._run([*verb, path, "--python", interpreter, "--break-system-packages"], folder)
 

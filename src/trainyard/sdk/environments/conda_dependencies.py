@@ -279,6 +279,8 @@ def _checked(spec: Any, where: str) -> dict[str, Any]:
         raise UserErrorException(
             f"{where}: dependencies must be a list of packages and at most one `pip:` list. Correct the conda file."
         )
+    if not isinstance(spec.get("variables") or {}, dict):
+        raise UserErrorException(f"{where}: variables must be names with values. Correct the conda file.")
     if sum(map(_is_pip, dependencies)) > 1:
         raise UserErrorException(f"{where} has more than one `pip:` list. Put their packages into one.")
     return spec

@@ -244,7 +244,7 @@ def _environment_spec(environment: Environment, docker: DockerConfiguration, lau
         version=environment.version,
         user_managed=bool(python.user_managed_dependencies),
         interpreter=interpreter,
-        variables={str(key): str(value) for key, value in environment.environment_variables.items()},
+        variables=environment._variables(),
         definition=definition,
     )
 
