@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import os
 import platform
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from trainyard.contract.errors import BuildFailed, DiskFull, EnvironmentRefused, IndexAway, Unsatisfied
 from trainyard.environments.credentials import redacted
 from trainyard.environments.options import PipOptions, for_uv
+from trainyard.environments.programs import read_both, started
 
-_LIBC = ctypes.CDLL(None)
 _NOISE = re.compile(r"warning: Failed to (?:hardlink|inspect)|^\s*If the cache and target directories")
 _NETWORK = re.compile(
     r"Failed to fetch|error sending request|timed out|dns error|Could not connect|Request failed after", re.I
@@ -145,9 +142,9 @@ class Uv:
         if self.options.no_index and argv[:1] == ["pip"] and argv[1] != "freeze":
             argv = [*argv, "--no-index"]  # uv has no variable for it
         said: list[str] = []
-        with _started([self.program, *argv], variables) as process:
+        with started([self.program, *argv], variables) as process:
             try:
-                output = _read_both(process, self.until, lambda line: self._hear(line, said, private))
+                output = read_both(process, self.until, lambda line: self._hear(line, said, private))
             except TimeoutError as error:
                 raise IndexAway(
                     "The build took longer than it may. Is the package index slow? Raise "
@@ -245,61 +242,3 @@ def _last_words(said: str) -> str:
 def _write(path: str, lines: Iterable[str]) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
-
-
-def _end_with_us() -> None:
-    """A builder that is killed must not leave a uv behind that goes on writing."""
-    _LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-
-
-@contextlib.contextmanager
-def _started(argv: list[str], variables: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=dict(variables),
-        cwd="/",
-        text=True,
-        errors="replace",
-        process_group=0,
-        preexec_fn=_end_with_us if sys.platform == "linux" else None,
-    ) as process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-
-def _read_both(process: subprocess.Popen[str], until: float, hear: Callable[[str], None]) -> str:
-    """Its output; each line of its messages to `hear` as it comes. TimeoutError when it is not done by `until`."""
-    import selectors
-
-    assert process.stdout is not None
-    assert process.stderr is not None
-    parts: list[bytes] = []
-    waiting = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        selector.register(process.stderr, selectors.EVENT_READ)
-        while selector.get_map():
-            ready = selector.select(None if until == float("inf") else max(0.0, until - time.monotonic()))
-            if not ready or time.monotonic() > until:
-                raise TimeoutError
-            for key, _ in ready:
-                data = os.read(key.fd, 1 << 16)
-                if not data:
-                    selector.unregister(key.fileobj)
-                elif key.fileobj is process.stdout:
-                    parts.append(data)
-                else:
-                    *lines, waiting = (waiting + data).split(b"\n")
-                    for line in lines:
-                        hear(line.decode("utf-8", "replace").rstrip())
-    if waiting:
-        hear(waiting.decode("utf-8", "replace").rstrip())
-    return b"".join(parts).decode("utf-8", "replace")

@@ -184,7 +184,9 @@ class Environment:
     def _variables(self) -> dict[str, str]:
         """What its processes find in their environment: a conda file's `variables`, and ours on top of them."""
         conda = self.python.conda_dependencies
-        beneath = (conda.as_dict().get("variables") or {}) if conda and not self.python.user_managed_dependencies else {}
+        beneath = (
+            (conda.as_dict().get("variables") or {}) if conda and not self.python.user_managed_dependencies else {}
+        )
         return {str(key): str(value) for key, value in {**beneath, **self.environment_variables}.items()}
 
     def to_definition(self) -> dict[str, Any]:

@@ -123,6 +123,12 @@ def checked(config: ScriptRunConfig) -> tuple[RunConfiguration, str]:
         raise UserErrorException(
             f"environment is a {type(run_config.environment).__name__}. Give it an Environment object."
         )
+    registry = run_config.environment.docker.base_image_registry
+    if registry.password:
+        tell_once(
+            "base_image_registry: the password has no effect, it stays here. Run "
+            f"`docker login {registry.address or ''}` on the machines that pull the image."
+        )
     return run_config, source
 
 
