@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 import subprocess
@@ -84,3 +85,10 @@ def test_a_foreign_package_would_be_seen(overlay: Path, tmp_path: Path) -> None:
     (tmp_path / "trainyard/broken.py").write_text("import numpy")
     seen = json.loads(bare(tmp_path, "trainyard.contract.runs", "trainyard.greedy", "trainyard.broken"))
     assert seen == {"trainyard.greedy": ["heavy"], "trainyard.broken": ["No module named 'numpy'"]}
+
+
+@pytest.mark.parametrize("file", ["azureml/__init__.py", "trainyard/shims/startup/sitecustomize.py"])
+def test_an_older_python_can_read_what_tells_it_that_it_is_too_old(file: str) -> None:
+    text = (SRC / file).read_text()
+    ast.parse(text, feature_version=(3, 6))
+    assert "from __future__ import annotations" not in text  # 3.6 knows none of those
