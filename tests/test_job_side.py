@@ -62,7 +62,7 @@ def modules(overlay: Path, *below: str) -> list[str]:
 
 def bare(overlay: Path, *arguments: str, program: str = PROGRAM) -> str:
     argv = [sys.executable, "-I", "-S", "-W", "error", "-c", program, str(overlay), *arguments]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -52,3 +52,11 @@ def test_keras_two_is_of_the_same_series_and_comes_once() -> None:
 )
 def test_tensorboard_comes_with_a_tensorflow_that_had_it(line: str, brings: bool) -> None:
     assert brought_along(Wanted(requirements=(line,))) == (("tensorboard",) if brings else ())
+
+
+def test_chainer_finds_pkg_resources() -> None:
+    assert brought_along(Wanted(requirements=("chainer",))) == ("setuptools<81",)
+    assert brought_along(Wanted(requirements=("chainer==5.1.0", "tensorflow==1.13.1"))) == (
+        "tensorboard",
+        "setuptools<81",
+    )

@@ -12,19 +12,23 @@ from packaging.version import InvalidVersion, Version
 from trainyard.contract.environments import SHIMS_AUTO, SHIMS_OFF, SHIMS_VARIABLE
 from trainyard.environments.names import normalised
 from trainyard.environments.pins import pinned, versions_in
-from trainyard.environments.specification import Wanted
+from trainyard.environments.specification import Wanted, requirement_name
 
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
 _WITH_HELPERS = frozenset({*TENSORFLOW, "keras", "numpy", "scikit-learn", "torch"})
 _FIRST_WITH_KERAS_3 = Version("2.16")
 _FIRST_WITHOUT_TENSORBOARD = "2.21"
+_WITH_PKG_RESOURCES = "setuptools<81"
 _USES_KERAS_2 = {"TF_USE_LEGACY_KERAS": "1"}
 
 
 def brought_along(wanted: Wanted) -> tuple[str, ...]:
-    """What the TensorFlow that is asked for had with it, and the one of today has not: its summaries need it."""
+    """What the frameworks that are asked for had with them: the TensorFlow of today has no TensorBoard, which its
+    summaries need, and Pythons have no pkg_resources any more, which Chainer imports."""
     pins = (pinned(line) for line in wanted.requirements)
-    return ("tensorboard",) if any(pin and _is_before(pin, _FIRST_WITHOUT_TENSORBOARD) for pin in pins) else ()
+    tensorboard = any(pin and _is_before(pin, _FIRST_WITHOUT_TENSORBOARD) for pin in pins)
+    chainer = any(requirement_name(line) == "chainer" for line in wanted.requirements)
+    return (*(("tensorboard",) if tensorboard else ()), *((_WITH_PKG_RESOURCES,) if chainer else ()))
 
 
 def wants_keras_two(wanted: Wanted, lock: str) -> bool:
