@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 import subprocess
@@ -61,7 +62,7 @@ def modules(overlay: Path, *below: str) -> list[str]:
 
 def bare(overlay: Path, *arguments: str, program: str = PROGRAM) -> str:
     argv = [sys.executable, "-I", "-S", "-W", "error", "-c", program, str(overlay), *arguments]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -84,3 +85,10 @@ def test_a_foreign_package_would_be_seen(overlay: Path, tmp_path: Path) -> None:
     (tmp_path / "trainyard/broken.py").write_text("import numpy")
     seen = json.loads(bare(tmp_path, "trainyard.contract.runs", "trainyard.greedy", "trainyard.broken"))
     assert seen == {"trainyard.greedy": ["heavy"], "trainyard.broken": ["No module named 'numpy'"]}
+
+
+@pytest.mark.parametrize("file", ["azureml/__init__.py", "trainyard/shims/startup/sitecustomize.py"])
+def test_an_older_python_can_read_what_tells_it_that_it_is_too_old(file: str) -> None:
+    text = (SRC / file).read_text()
+    ast.parse(text, feature_version=(3, 6))
+    assert "from __future__ import annotations" not in text  # 3.6 knows none of those

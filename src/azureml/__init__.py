@@ -4,6 +4,13 @@ import os as _os
 import sys as _sys
 from typing import Any as _Any
 
+# Said here, before anything that an older Python cannot even read.
+if _sys.version_info < (3, 11):  # noqa: UP036 - a job may have whatever Python its environment names
+    raise ImportError(
+        "`import azureml` needs Python 3.11 or later, and this is Python {}.{}. Name a newer Python in the "
+        "environment, or let it give way: TRAINYARD_RELAX_PINS=1 when the run is submitted.".format(*_sys.version_info)
+    )
+
 from trainyard.sdk.elsewhere import NotHere as _NotHere
 
 if _NotHere not in _sys.meta_path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import signal
@@ -74,6 +75,19 @@ def test_a_lock_whose_package_was_changed_is_refused(ask: Ask, built: Make, refu
     assert "hash" in refused(replace(ask("apple<2", "pear"), lock=other)).lower()
 
 
+def test_a_file_whose_hash_is_not_the_one_named_is_refused(
+    ask: Ask, built: Make, refused: Refused, wheels: Path
+) -> None:
+    right = hashlib.sha256((wheels / "apple-1.4-py3-none-any.whl").read_bytes()).hexdigest()
+    made = built(ask(f"apple==1.4 --hash=sha256:{right} --hash=sha256:{'0' * 64}"))
+    assert version_of(made, "apple") == "1.4"
+    assert re.findall("sha256:(.*)", made.lock) == [right]
+    said = refused(ask(f"apple==1.4 --hash=sha256:{'0' * 64}"))
+    assert said.startswith("No file of apple==1.4 has a hash that is named beside it.")
+    relaxed = built(ask(f"apple==1.5 --hash=sha256:{'0' * 64}", relax=True))  # another version, with files of its own
+    assert version_of(relaxed, "apple") == "1.4"
+
+
 def test_ten_who_ask_at_once_get_one_build(ask: Ask, planner: Planner) -> None:
     request = ask("pear")
     write_request(planner.store, request)
@@ -97,7 +111,21 @@ def test_a_package_that_does_not_exist(ask: Ask, refused: Refused) -> None:
 def test_the_solvers_own_sentence_about_a_conflict(ask: Ask, refused: Refused) -> None:
     said = refused(ask("pear", "apple==2.0"))
     assert "pear depend on apple<2 and you require apple==2.0" in said
-    assert said.endswith("Change the packages of environment mine, then submit again.")
+    assert said.endswith(
+        "your requirements are unsatisfiable. If a version that is named may give way, set TRAINYARD_RELAX_PINS=1 or "
+        "environment.python.relax_pins = True. Change the packages of environment mine, then submit again."
+    )
+
+
+def test_a_framework_that_cannot_go_with_a_users_pin_is_told_in_few_words(
+    ask: Ask, refused: Refused, wheels: Path
+) -> None:
+    for minor in range(1, 30):
+        wheel(wheels, "framework", f"2.{minor}", requires=[f"apple>={minor}.2"])
+    said = refused(ask("framework==1.0", "apple==1.0", "pear", frameworkDefaults=["framework"]))
+    assert said.startswith("Because framework<=2.1 depends on apple>=1.2 and you require apple==1.0")
+    assert "framework==2.29" not in said
+    assert "If a version that is named may give way" in said
 
 
 def test_a_users_pin_that_cannot_be_had_is_refused_with_the_nearest(ask: Ask, refused: Refused) -> None:
@@ -145,12 +173,12 @@ def test_early_releases_come_only_where_there_are_no_others(ask: Ask, built: Mak
     assert [version_of(made, name) for name in ("fig", "leaf", "apple", "kiwi")] == ["3.0", "1.0", "1.4", "1.1"]
 
 
-def test_a_pin_that_gives_way_leaves_the_rest_as_new_as_it_is(ask: Ask, built: Make, wheels: Path) -> None:
-    """Though the newest needs a package that has had no final version yet."""
-    wheel(wheels, "fig", "0.1b1")
-    wheel(wheels, "date", "1.0")
-    wheel(wheels, "date", "2.0", requires=["fig==0.1b1"])
-    assert version_of(built(ask("apple==1.7", "date", relax=True)), "date") == "2.0"
+def test_what_is_for_gpus_alone_is_left_out_where_there_is_none(ask: Ask, built: Make, refused: Refused) -> None:
+    made = built(replace(ask("cupy-cuda90==5.1.0", "apple", relax=True), gpu=False))
+    assert made.notes == ("cupy-cuda90==5.1.0 is for GPUs, and there is none here: it was left out.",)
+    assert "cupy" not in made.lock
+    said = refused(replace(ask("cupy-cuda90==5.1.0", "apple"), gpu=False))
+    assert "cupy-cuda90==5.1.0 (there is nothing of that name for it)" in said
 
 
 def test_builds_without_cuda_are_preferred_where_there_is_no_gpu(ask: Ask, built: Make, wheels: Path) -> None:
@@ -158,6 +186,9 @@ def test_builds_without_cuda_are_preferred_where_there_is_no_gpu(ask: Ask, built
     wheel(wheels, "torch", "2.0.0+cpu", tag=f"{version}-none-any")
     wheel(wheels, "torch", "2.1.0")
     assert version_of(built(replace(ask("torch"), gpu=False)), "torch") == "2.0.0+cpu"
+    wheel(wheels, "torch", "2.0.0")
+    wheel(wheels, "torchvision", "0.15")  # linked with CUDA: it could not be imported beside the other build
+    assert version_of(built(replace(ask("torch==2.0.0", "torchvision"), gpu=False)), "torch") == "2.0.0"
 
 
 def test_sources_that_do_not_build_give_way_to_a_wheel_only_with_the_switch(
@@ -180,6 +211,22 @@ def test_conda_packages_come_from_pypi_when_no_channel_answers(planner: Planner,
     made = built(request)
     assert version_of(made, "scikit_learn") == "1.5"
     assert "scikit-learn==1.5" in made.lock
+    assert made.variables == {}
+    older = definition(lines, ["python=3.6.2", "scikit-learn=0.20"], [nowhere], relaxPins=True)
+    asked = planner.plan(EnvironmentSpec("mine", definition=older))
+    assert asked is not None
+    replaced = built(asked)
+    assert len(replaced.notes) == 1
+    assert replaced.variables == {"TRAINYARD_SHIMS": "auto"}
+
+
+def test_what_pip_names_a_version_of_is_not_condas(planner: Planner, built: Make, wheels: Path) -> None:
+    lines = ["--no-index", f"--find-links {wheels}", "numpy==2.0"]
+    wheel(wheels, "numpy", "2.0")
+    said = definition(lines, ["numpy=1.18"], ["file:///no/such/channel"])
+    request = planner.plan(EnvironmentSpec("mine", definition=said))
+    assert request is not None
+    assert version_of(built(request), "numpy") == "2.0"
 
 
 def test_conda_packages_that_pypi_does_not_have_need_a_channel(planner: Planner, refused: Refused) -> None:

@@ -80,15 +80,28 @@ def test_an_image_with_packages() -> None:
         ({"enabled": False, "baseImage": "img"}, None),
         ({"enabled": True, "baseImage": "img", "arguments": ["--cpus", 2]}, Wish("img", arguments=("--cpus", "2"))),
         ({"enabled": True, "baseDockerfile": "FROM a"}, Wish(None, "FROM a")),
+        (
+            {"enabled": True, "baseImage": "img:1", "baseImageRegistry": {"address": "host:5000/"}},
+            Wish("host:5000/img:1"),
+        ),
+        ({"enabled": True, "baseImage": "host/img", "baseImageRegistry": {"address": "host"}}, Wish("host/img")),
+        ({"enabled": True, "baseImage": "img", "baseImageRegistry": {"address": None}}, Wish("img")),
     ],
 )
 def test_what_a_definition_says(docker: dict[str, object] | None, wish: Wish | None) -> None:
     assert wish_of({"docker": docker}) == wish
 
 
-@pytest.mark.parametrize("docker", [{"enabled": True}, {"enabled": True, "baseImage": "--privileged"}])
-def test_what_is_no_image_is_refused(docker: dict[str, object]) -> None:
-    with pytest.raises(EnvironmentRefused):
+@pytest.mark.parametrize(
+    ("docker", "says"),
+    [
+        ({"enabled": True}, "needs an image"),
+        ({"enabled": True, "baseImage": "--privileged"}, "is not the name of an image"),
+        ({"enabled": True, "buildContext": {"locationType": "local"}}, "build_context does not reach"),
+    ],
+)
+def test_what_is_no_image_is_refused(docker: dict[str, object], says: str) -> None:
+    with pytest.raises(EnvironmentRefused, match=says):
         wish_of({"docker": docker})
 
 

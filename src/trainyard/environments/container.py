@@ -56,11 +56,19 @@ def wish_of(definition: Mapping[str, Any]) -> Wish | None:
     if not isinstance(docker, dict) or not docker.get("enabled"):
         return None
     image, dockerfile = docker.get("baseImage"), docker.get("baseDockerfile")
+    if docker.get("buildContext") and not (image or dockerfile):
+        raise EnvironmentRefused(
+            "A docker.build_context does not reach the nodes. Give the Dockerfile's text as docker.base_dockerfile, "
+            "or build the image yourself, and name it as docker.base_image."
+        )
     if not image and not dockerfile:
         raise EnvironmentRefused("docker.enabled needs an image. Set environment.docker.base_image or base_dockerfile.")
     if image and str(image).startswith("-"):
         raise EnvironmentRefused(f"{image!r} is not the name of an image. Correct environment.docker.base_image.")
     arguments = docker.get("arguments") or []
+    registry = str((docker.get("baseImageRegistry") or {}).get("address") or "").strip("/")
+    if image and registry and not str(image).startswith(registry + "/"):
+        image = f"{registry}/{image}"
     return Wish(image, dockerfile, docker.get("shmSize"), tuple(map(str, arguments)))
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trainyard.contract.errors import BuildFailed, EnvironmentRefused, Unsatisfied
 from trainyard.environments import conda, horovod, old_frameworks
 from trainyard.environments.credentials import redacted
+from trainyard.environments.hashes import with_hashes_of
 from trainyard.environments.locks import Lock
 from trainyard.environments.names import normalised
+from trainyard.environments.pins import pinned
 from trainyard.environments.plan import no_python
 from trainyard.environments.request import Interpreter, platform
 from trainyard.environments.resolve import Resolver
@@ -40,38 +41,44 @@ class Fresh:
         self.site.log(
             f"Building with uv from PyPI, because {why}: {', '.join(wanted.conda)} → {', '.join(requirements)}."
         )
-        merged = tuple(sorted({*wanted.requirements, *requirements}))
+        merged = tuple(sorted({*wanted.requirements, *_not_overridden(requirements, wanted)}))
         return self._from_pypi(replace(wanted, requirements=merged, conda=()), interpreter)
 
     def _from_pypi(self, wanted: Wanted, interpreter: Interpreter) -> Made:
-        resolver = Resolver(self.site.uv, interpreter, self.site.request.gpu)
+        lay(self.site.folder, interpreter)
+        return self._with_pip(wanted, Resolver(self.site.uv, interpreter, self.site.request.gpu))
+
+    def _with_pip(self, wanted: Wanted, resolver: Resolver, conda: tuple[tuple[str, str], ...] = ()) -> Made:
+        """The pip part, installed into the folder; `conda`: the packages that are in it already."""
         notes: tuple[str, ...] = ()
         for _ in range(len(wanted.requirements) + 1):  # each round takes one package that does not build out
             try:
-                lock, said = self._resolve(resolver, wanted, interpreter)
-                lay(self.site.folder, interpreter)
+                lock, said = self._resolve(resolver, wanted)
+                lock = replace(lock, conda=conda)
                 self.site.install(lock)
                 return Made(lock, (*notes, *said))
             except BuildFailed as error:
                 name = _unbuilt(error)
                 before = wanted
                 wanted = resolver.without(wanted, name, error)
-                notes = (*notes, *_changes(before, wanted, interpreter.version))
+                notes = (*notes, *_changes(before, wanted, resolver.python.version))
                 instead = set(wanted.requirements) - set(before.requirements)
                 self.site.log(f"{name} does not build here; trying {', '.join(instead)}.")
-                shutil.rmtree(self.site.folder, ignore_errors=True)
         raise EnvironmentRefused("Too many packages do not build from source here. Name versions that have wheels.")
 
-    def _resolve(self, resolver: Resolver, wanted: Wanted, interpreter: Interpreter) -> tuple[Lock, tuple[str, ...]]:
+    def _resolve(self, resolver: Resolver, wanted: Wanted) -> tuple[Lock, tuple[str, ...]]:
+        python = resolver.python
         wanted, built, notes = horovod.take_out(wanted)
         brought = (
             line for line in old_frameworks.brought_along(wanted) if resolver.has(requirement_name(line) or line)
         )
         needs = (*(horovod.NEEDS if built else ()), *brought)
         resolved = resolver.resolve(wanted, needs)
-        lines = resolved.lock + (horovod.additions(self.site.uv, interpreter.path, resolved.lock) if built else "")
-        lines = self._with_keras_two(wanted, lines, interpreter.path)
-        return Lock(interpreter.version, platform(), (), built, lines), (*notes, *resolved.notes)
+        there = "\n".join([*resolver.there, resolved.lock])
+        lines = resolved.lock + (horovod.additions(self.site.uv, python.path, there) if built else "")
+        lines = self._with_keras_two(wanted, lines, python.path)
+        lines = with_hashes_of(wanted, lines)
+        return Lock(python.version, platform(), (), built, lines), (*notes, *resolved.notes)
 
     def _with_keras_two(self, wanted: Wanted, lines: str, python: str) -> str:
         if not old_frameworks.wants_keras_two(wanted, lines):
@@ -84,20 +91,17 @@ class Fresh:
             return lines
 
     def _from_channels(self, wanted: Wanted, channels: list[str]) -> Made:
-        self.site.log(f"conda channels: {', '.join(channels)}.")
+        away = [it for it in map(conda.address, wanted.channels) if it not in channels]
+        unreached = f"; not reached: {', '.join(map(redacted, away))}" if away else ""
+        self.site.log(f"conda channels: {', '.join(map(redacted, channels))}{unreached}.")
         laid, notes = self._lay_conda(wanted, channels)
-        python = self.site.python
         version = laid.python or (self.site.request.interpreter.version if self.site.request.interpreter else "")
-        lines = ""
-        said: tuple[str, ...] = ()
-        if wanted.requirements:
-            interpreter = Interpreter(python, version)
-            there = self.site.uv.freeze(python)
-            resolved = Resolver(self.site.uv, interpreter, self.site.request.gpu).resolve(wanted, constraints=there)
-            lines, said = self._with_keras_two(wanted, resolved.lock, python), resolved.notes
-        lock = Lock(version, platform(), laid.packages, (), lines)
-        self.site.install(lock)
-        return Made(lock, (*notes, *said))
+        if not wanted.requirements:
+            return Made(Lock(version, platform(), laid.packages), notes)
+        python = Interpreter(self.site.python, version)
+        there = tuple(self.site.uv.freeze(python.path))
+        made = self._with_pip(wanted, Resolver(self.site.uv, python, self.site.request.gpu, there), laid.packages)
+        return replace(made, notes=(*notes, *made.notes))
 
     def _lay_conda(self, wanted: Wanted, channels: list[str]) -> tuple[conda.Laid, tuple[str, ...]]:
         """With the Python that is wished for; where the SDK filled it in, with the nearest that jobs can use."""
@@ -112,7 +116,7 @@ class Fresh:
             bare = [re.split(r"[\s=<>!~]", entry, maxsplit=1)[0] for entry in wanted.conda]
             note = f"{', '.join(wanted.conda)} cannot be had together from the channels: the nearest were installed."
             attempts.append((["python >=3.11", *bare], (note,)))
-        error: EnvironmentRefused | None = None
+        failures: list[Unsatisfied] = []
         for specs, notes in attempts:
             try:
                 laid = conda.install(
@@ -120,9 +124,8 @@ class Fresh:
                 )
                 return laid, notes
             except Unsatisfied as failed:
-                error = error or failed
-        assert error is not None
-        raise error
+                failures.append(failed)
+        raise failures[-1 if wanted.relax else 0]  # of what gives way, the last attempt knows what is in the way
 
     def _no_conda(self, why: str, unknown: list[str]) -> EnvironmentRefused:
         if self.site.request.interpreter is None:
@@ -137,6 +140,12 @@ class Fresh:
             f"{', '.join(unknown)} must come from conda, and {why} (channels: {channels}). {remedy}, or name the "
             "package(s) as PyPI does, in the pip part."
         )
+
+
+def _not_overridden(from_conda: Iterable[str], wanted: Wanted) -> Iterable[str]:
+    """Without what the pip part names versions of: with conda it is installed last, over conda's."""
+    pins = {normalised(pin.name) for line in wanted.requirements if (pin := pinned(line))}
+    return (line for line in from_conda if requirement_name(line) not in pins)
 
 
 def _unbuilt(error: BuildFailed) -> str:

@@ -12,7 +12,6 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
@@ -26,6 +25,7 @@ from trainyard.contract.locks import locked
 from trainyard.environments.locks import Lock
 from trainyard.environments.machine import has_gpu
 from trainyard.environments.pins import Available, Lacking, refusal, versions_in
+from trainyard.environments.programs import read_both, started
 from trainyard.environments.request import Interpreter
 from trainyard.environments.specification import Wanted, requirement_name
 from trainyard.environments.uv import Uv
@@ -96,6 +96,8 @@ def wheel(uv: Uv, wheels: str, python: str, lock: Lock, log: Callable[[str], Non
         if not (found := glob.glob(os.path.join(folder, "*.whl"))):
             beside = ", ".join(f"{name} {version}" for name, version in frameworks.items()) or "no framework"
             log(f"Building {BUILT} for {beside}; this takes some minutes, once.")
+            for left in glob.glob(os.path.join(folder, "horovod-*", "")):  # by a builder that was killed
+                shutil.rmtree(left, ignore_errors=True)
             _build(uv, wheels, folder, Interpreter(python, lock.python), frameworks, log)
             found = glob.glob(os.path.join(folder, "*.whl"))
     return found[0]
@@ -147,7 +149,8 @@ def _build(
     # It stays: the libraries of a wheel look for MPI where it was when they were linked.
     tools = os.path.join(wheels, f"tools-{minor}")
     with locked(tools + ".lock"):
-        if not os.path.exists(os.path.join(tools, "ready")):
+        ready = os.path.exists(os.path.join(tools, "ready"))
+        if not (ready and os.access(os.path.join(tools, "bin", "python"), os.X_OK)):  # its Python may be gone: conda's
             shutil.rmtree(tools, ignore_errors=True)
             base = os.path.realpath(python.path)
             lay(tools, Interpreter(base, python.version))
@@ -157,10 +160,10 @@ def _build(
     with tempfile.TemporaryDirectory(prefix="horovod-", dir=folder) as scratch:
         program = os.path.join(tools, "bin", "python")
         fetch = [program, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation"]
-        _run([*fetch, "--dest", scratch, BUILT], variables, scratch, log)
+        _run(uv, [*fetch, "--dest", scratch, BUILT], variables, scratch, log)
         source = _unpacked(scratch)
         patch(source, has_gpu(), frameworks)
-        _run([program, "setup.py", "--quiet", "bdist_wheel", "--dist-dir", scratch], variables, source, log)
+        _run(uv, [program, "setup.py", "--quiet", "bdist_wheel", "--dist-dir", scratch], variables, source, log)
         for made in glob.glob(os.path.join(scratch, "*.whl")):
             os.rename(made, os.path.join(folder, os.path.basename(made)))
 
@@ -198,21 +201,20 @@ def _cores_and_memory() -> tuple[int, float]:
     return cores, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
 
 
-def _run(argv: list[str], variables: Mapping[str, str], folder: str, log: Callable[[str], None]) -> None:
+def _run(uv: Uv, argv: list[str], variables: Mapping[str, str], folder: str, log: Callable[[str], None]) -> None:
     """Its output is kept to itself unless it fails: a compiler says more than anybody reads."""
-    done = subprocess.run(
-        argv,
-        env=dict(variables),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode != 0:
-        lines = done.stdout.splitlines()
+    said: list[str] = []
+    with started(argv, variables, folder) as process:
+        try:
+            output = read_both(process, uv.until, said.append)
+        except TimeoutError as error:
+            raise BuildFailed(
+                "Horovod was not built in the time that a build may take. Raise TRAINYARD_BUILD_DEADLINE (seconds) of "
+                "the service"
+            ) from error
+        code = process.wait()
+    if code != 0:
+        lines = [*output.splitlines(), *said]
         compilers_own = [line for line in lines if "error:" in line]  # others were compiling on meanwhile
         last = [*compilers_own[:5], *lines[-60:]]
         for line in last:

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from trainyard.contract.errors import DiskFull, EnvironmentRefused
 from trainyard.environments.credentials import put_back, redacted
@@ -81,9 +82,11 @@ def _from_wish(site: Site) -> Made:
 def _variables(request: Request, made: Made, folder: str) -> dict[str, str]:
     if not _FRAMEWORK.search(made.lock.requirements):
         return made.variables(folder)
-    from trainyard.environments import old_frameworks  # here: who installs another lock parses nothing
+    from trainyard.environments import conda, old_frameworks  # here: who installs another lock parses nothing
 
-    return {**old_frameworks.variables(request.wanted, made.lock.requirements), **made.variables(folder)}
+    asked = (*request.wanted.requirements, *conda.to_pypi(request.wanted.conda)[0])
+    wanted = replace(request.wanted, requirements=asked)
+    return {**old_frameworks.variables(wanted, made.lock.requirements), **made.variables(folder)}
 
 
 def _cache(store: Store, variables: Mapping[str, str]) -> str | None:

@@ -85,7 +85,10 @@ WITHOUT_GPU: dict[str, tuple[str, ...]] = {
 WITH_GPU: dict[str, tuple[str, ...]] = {
     "tensorflow-gpu": ("tensorflow",),
     "tf-nightly-gpu": ("tensorflow",),
+    **dict.fromkeys(("cupy-cuda90", "cupy-cuda92", "cupy-cuda100", "cupy-cuda101", "cupy-cuda102"), ("cupy-cuda12x",)),
 }
+# What is of no use without a GPU and has no other build.
+GPU_ALONE = re.compile(r"cupy(?:-cuda.*)?|pycuda|nvidia-dali.*")
 
 
 def normalised(name: str) -> str:

@@ -57,6 +57,9 @@ _VALUED = {
 }
 _FLAGS = ("--no-index", "--pre")
 _WITHOUT_EFFECT = ("--prefer-binary", "--no-cache-dir", "--require-hashes", "--use-pep517", "--no-warn-script-location")
+_FILE = "Put the packages of that file into the list itself."
+_ADDRESS = "Name the address without it, as in name @ git+https://host/name.git."
+_INSTEAD = {"-r": _FILE, "--requirement": _FILE, "-e": _ADDRESS, "--editable": _ADDRESS}
 
 
 def parse_option(options: PipOptions, line: str) -> PipOptions:
@@ -72,7 +75,7 @@ def parse_option(options: PipOptions, line: str) -> PipOptions:
         elif word not in _WITHOUT_EFFECT:
             raise EnvironmentRefused(
                 f"The pip option {redacted(word)!r} is not understood here. Known are: "
-                f"{', '.join(sorted([*_VALUED, *_FLAGS]))}. Put the packages of a -r file into the list itself."
+                f"{', '.join(sorted([*_VALUED, *_FLAGS]))}. {_INSTEAD.get(word, 'Take it out.')}"
             )
     return options
 

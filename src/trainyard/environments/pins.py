@@ -15,6 +15,7 @@ from trainyard.environments.names import WITH_GPU, WITHOUT_GPU, normalised
 
 _MOST_SAID = 600
 SWITCH = "set TRAINYARD_RELAX_PINS=1 or environment.python.relax_pins = True"
+GIVE_WAY = f"If a version that is named may give way, {SWITCH}."
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,9 @@ def alternatives(name: str, gpu: bool) -> tuple[str, ...]:
 
 
 def at_least(requirement: str) -> str | None:
-    """Its version or a newer one; None: it names no single version."""
+    """Its version, or the highest it allows, or a newer one; None: it names no single version."""
     parsed = pinned(requirement)
-    exact = [spec.version for spec in parsed.specifier if spec.operator in ("==", "===", "~=")] if parsed else []
+    exact = [spec.version for spec in parsed.specifier if spec.operator in ("==", "===", "~=", "<=")] if parsed else []
     if parsed is None or len(exact) != 1:
         return None
     parsed.specifier = SpecifierSet(f">={exact[0].removesuffix('.*')}")

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from trainyard.contract.errors import BuildFailed, EnvironmentRefused, IndexAway, Unsatisfied
 from trainyard.environments import old_numpy, pins
-from trainyard.environments.names import normalised
+from trainyard.environments.names import GPU_ALONE, normalised
 from trainyard.environments.pins import Available, Lacking
 from trainyard.environments.request import Interpreter
 from trainyard.environments.specification import Wanted
@@ -36,13 +36,14 @@ class Resolver:
     uv: Uv
     python: Interpreter
     gpu: bool = False
+    there: tuple[str, ...] = ()  # name==version of what conda has installed: kept where nothing speaks against it
     names: frozenset[str | None] = frozenset()  # of all that is asked for together
 
-    def resolve(self, wanted: Wanted, extra: Iterable[str] = (), constraints: Iterable[str] = ()) -> Resolved:
+    def resolve(self, wanted: Wanted, extra: Iterable[str] = ()) -> Resolved:
         """`extra`: requirements beside the wish's own, never relaxed."""
         extra = list(extra)
         names = frozenset(_name(line) for line in [*wanted.requirements, *extra])
-        return replace(self, names=names)._resolve(wanted, extra, constraints)
+        return replace(self, names=names)._resolve(wanted, extra)
 
     def has(self, name: str) -> bool:
         """Whether there is a wheel of any version."""
@@ -62,22 +63,23 @@ class Resolver:
         others = tuple(it for it in wanted.requirements if it != line)
         return replace(wanted, requirements=tuple(sorted([*others, str(lacks.nearest)])))
 
-    def _resolve(self, wanted: Wanted, extra: list[str], constraints: Iterable[str]) -> Resolved:
+    def _resolve(self, wanted: Wanted, extra: list[str]) -> Resolved:
         many = "1 requirement" if len(wanted.requirements) == 1 else f"{len(wanted.requirements)} requirements"
         self.uv.log(f"Resolving {many} for Python {self.python.version}.")
         requirements = [*wanted.requirements, *extra]
         free = {normalised(name) for name in wanted.filled_in}
-        asked = [(line, self._for_this_machine(line, wanted, free)) for line in requirements]
+        left_out = [line for line in requirements if self._needs_a_gpu_that_is_not_here(line, wanted, free)]
+        asked = [(it, self._for_this_machine(it, wanted, free)) for it in requirements if it not in left_out]
         free |= {_name(now) or "" for was, now in asked if _name(was) in free}  # under the name it has here
-        constraints = [*constraints, *self._cpu_builds(asked)]
+        constraints = self._cpu_builds(asked)
         lines = [line for _, line in asked]
         try:
-            return self._done(self._compile(lines, constraints), asked)
+            return self._done(self._compile(lines, constraints), asked, left_out)
         except Unsatisfied as error:
             self.uv.log("Not all of it is there as wheels; looking closer.")
             fixed = {_name(line) for line in extra}
             try:
-                return self._done(self._closer(wanted, lines, constraints, free, fixed, error), asked)
+                return self._done(self._closer(wanted, lines, constraints, free, fixed, error), asked, left_out)
             except EnvironmentRefused as final:
                 if not (why := self.uv.turned_away(lines, self.python.path)):
                     raise
@@ -105,12 +107,18 @@ class Resolver:
             except (Unsatisfied, BuildFailed) as error:
                 raise EnvironmentRefused(pins.refusal(users, self.python.version, first.message)) from error
         last: EnvironmentRefused = first
+        said: list[str] = []
         for attempt, build in self._attempts(wanted, lines, given_way, fixed):
             try:
                 return self._compile(attempt, constraints, build=build, finals=True)
             except (Unsatisfied, BuildFailed) as failed:
                 last = failed
-        raise last
+                said += [last.message] if build else []  # the others speak of wheels, which nobody asked for
+        if isinstance(last, BuildFailed):
+            raise last
+        why = min(said, key=len)  # the longer ones list versions that would not do either
+        may_give_way = [pin for line in candidates if (pin := _name(line)) and pin not in free | fixed and pin in why]
+        raise Unsatisfied(f"{why.rstrip('. ')}. {pins.GIVE_WAY if may_give_way and not wanted.relax else ''}".rstrip())
 
     def _attempts(
         self, wanted: Wanted, lines: list[str], given_way: list[Lacking], fixed: set[str | None]
@@ -163,7 +171,8 @@ class Resolver:
         return lock
 
     def _solve(self, lines: list[str], constraints: list[str], build: bool, finals: bool = False) -> str:
-        return self.uv.compile(lines, self.python.path, constraints=constraints, build=build, finals=finals)
+        how = {"build": build, "finals": finals}
+        return self.uv.compile(lines, self.python.path, constraints=constraints, prefer=self.there, **how)
 
     def _solve_with_finals(self, lines: list[str], constraints: list[str], build: bool) -> str:
         """Early releases only of what is asked for so, or has no others (MLflow needs one of those). The solver alone
@@ -175,9 +184,10 @@ class Resolver:
             return lock
         return self._solve(lines, [*constraints, *(f"{name}>=0.dev0" for name in no_others)], build, finals=True)
 
-    def _done(self, lock: str, asked: list[tuple[str, str]]) -> Resolved:
+    def _done(self, lock: str, asked: list[tuple[str, str]], left_out: list[str]) -> Resolved:
         named = [(was, now) for was, now in asked if _name(now)]
-        notes = pins.replacements(self._found_names(named, lock), lock, self.python.version)
+        notes = [f"{line} is for GPUs, and there is none here: it was left out." for line in left_out]
+        notes += pins.replacements(self._found_names(named, lock), lock, self.python.version)
         for note in notes:
             self.uv.log(note)
         return Resolved(lock, tuple(notes))
@@ -199,16 +209,28 @@ class Resolver:
         stand_in = pins.alternatives(name, gpu=False)
         return pins.renamed(line, stand_in[0]) if stand_in else line
 
+    def _needs_a_gpu_that_is_not_here(self, line: str, wanted: Wanted, free: set[str]) -> bool:
+        name = _name(line) or ""
+        return not self.gpu and (wanted.relax or name in free) and GPU_ALONE.fullmatch(name) is not None
+
     def _cpu_builds(self, asked: list[tuple[str, str]]) -> list[str]:
-        """Constraints to builds without CUDA, where such fit."""
+        """Constraints to builds without CUDA, where such fit; away from those that do not fit what is beside them."""
         names = {_name(now): now for _, now in asked if _name(now)}
+        offered, taken = self._offered_without_cuda(), self._without_cuda()
         return [
-            f"{name}=={version}"
-            for name, version in self._without_cuda().items()
+            f"{name}{'==' if name in taken else '!='}{version}"
+            for name, version in offered.items()
             if name in names and Requirement(names[name]).specifier.contains(version, prereleases=True)
         ]
 
     def _without_cuda(self) -> dict[str, str]:
+        """Those of the builds without CUDA that go with everything that is asked for."""
+        found = self._offered_without_cuda()
+        if any(name in self.names and name not in found for name in _WITH_TORCH):
+            found.pop("torch", None)  # theirs are linked with CUDA, and then so must torch be
+        return found
+
+    def _offered_without_cuda(self) -> dict[str, str]:
         """Builds without CUDA that the machine's own link folders offer are preferred where there is no GPU: the
         index's builds of the same packages bring gigabytes that nothing here can use."""
         found: dict[str, str] = {}
@@ -219,8 +241,6 @@ class Resolver:
                 wheel = _CPU_WHEEL.fullmatch(file)
                 if wheel is not None and tag in file:
                     found[normalised(wheel[1])] = wheel[2]
-        if any(name in self.names and name not in found for name in _WITH_TORCH):
-            found.pop("torch", None)  # theirs are linked with CUDA, and then so must torch be
         return found
 
     def _lacking(self, line: str, filled_in: bool) -> Lacking | None:

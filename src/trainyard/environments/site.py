@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainyard.environments.locks import Lock
 from trainyard.environments.request import Request
@@ -44,7 +44,8 @@ class Site:
         if lock.built:
             from trainyard.environments import horovod
 
-            wheel = horovod.wheel(self.uv, horovod.shelf(self.uv.variables), self.python, lock, self.log)
+            there = replace(lock, requirements="\n".join(self.uv.freeze(self.python)))  # conda's too
+            wheel = horovod.wheel(self.uv, horovod.shelf(self.uv.variables), self.python, there, self.log)
             self.uv.install([wheel], self.python)
 
     @property

@@ -25,6 +25,7 @@ _KEYS = {
 }
 _CONDA_ENTRY = re.compile(r"(?:[\w.:/-]+::)?([A-Za-z0-9_][A-Za-z0-9_.+-]*)\s*((?:[=<>!~ ]|$)[\w.*+!=<>~|, -]*)")
 _CHANNEL = re.compile(r"[\w.:/@%+~-]+")
+_HASH = re.compile(r"\s+--hash[= ](\S+)")
 _URL = re.compile(r"(?:[A-Za-z0-9._-]+(?:\[[\w,.-]*\])?\s*@\s*)?(?:git\+)?(?:https?|file|ssh)://\S+")
 
 
@@ -38,6 +39,7 @@ class Wanted:
     channels: tuple[str, ...] = ()  # in order: the first has priority
     requirements: tuple[str, ...] = ()
     filled_in: tuple[str, ...] = ()  # names of requirements whose versions the SDK wrote, not the user
+    hashes: tuple[tuple[str, tuple[str, ...]], ...] = ()  # (name, the only ones that its file may have)
     options: PipOptions = field(default_factory=PipOptions)
     relax: bool = False
     shims: str | None = None  # helpers for old scripts, as the environment says; None: it says nothing
@@ -72,11 +74,14 @@ def parse(definition: dict[str, Any], *, relax: bool = False) -> Wanted:
     options = PipOptions()
     requirements: list[str] = []
     dropped: list[str] = []
+    hashes: dict[str, tuple[str, ...]] = {}
     for line in lines:
         if line.startswith("-"):
             options = parse_option(options, line)
             continue
         found, is_ours = _requirement(line)
+        if (allowed := _HASH.findall(line)) and not is_ours and (name := requirement_name(found[0])):
+            hashes[name] = tuple(sorted(allowed))
         requirements += found
         dropped += [line] if is_ours else []
     if "mlflow-skinny" in requirements and any(map(_is_sklearn, [*requirements, *packages])):
@@ -89,6 +94,7 @@ def parse(definition: dict[str, Any], *, relax: bool = False) -> Wanted:
         channels=_channels(conda.get("channels") or []),
         requirements=tuple(sorted(set(requirements))),
         filled_in=tuple(sorted(filled)),
+        hashes=tuple(sorted(hashes.items())),
         options=options,
         relax=relax,
         shims=_shims(python.get("shims")),
@@ -162,7 +168,12 @@ def _requirement(line: str) -> tuple[list[str], bool]:
 
     if any(character in line for character in "\n\r\0`"):
         raise EnvironmentRefused(f"{line!r} is not a pip requirement: one line each, without control characters.")
-    line = re.sub(r"\s+--hash[= ]\S+|\s*\\$", "", line.split(" #")[0]).strip()
+    line = _HASH.sub("", line.split(" #")[0]).strip()
+    if line.startswith((".", "/", "~")):
+        raise EnvironmentRefused(
+            f"{line!r} is a path on the machine where it was written. Make a wheel of it (pip wheel), and name what "
+            "Environment.add_private_pip_wheel(workspace, file_path) answers."
+        )
     if _URL.fullmatch(line):
         return [line], False
     try:

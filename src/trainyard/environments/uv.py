@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import os
 import platform
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from trainyard.contract.errors import BuildFailed, DiskFull, EnvironmentRefused, IndexAway, Unsatisfied
 from trainyard.environments.credentials import redacted
 from trainyard.environments.options import PipOptions, for_uv
+from trainyard.environments.programs import read_both, started
 
-_LIBC = ctypes.CDLL(None)
 _NOISE = re.compile(r"warning: Failed to (?:hardlink|inspect)|^\s*If the cache and target directories")
 _NETWORK = re.compile(
     r"Failed to fetch|error sending request|timed out|dns error|Could not connect|Request failed after", re.I
 )
 _TURNED_AWAY = re.compile(r"An index URL \((\S+)\) could not be queried due to [^(]*\((\d+ [^)]+)\)")
+_EXACT = re.compile(r"^([A-Za-z0-9][\w.-]*)==(?=[^\s=+]+(?:\s|$))", re.M)  # to == a build 1.0+cpu is a 1.0 too
 _NEEDS_OLD_TOOLS = "No module named 'pkg_resources'"  # which setuptools has not any more
 _OLD_TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "old_tools.txt")
 _NO_SPACE = ("No space left on device", "os error 28", "Disk quota exceeded", "os error 122", "File too large")
@@ -58,9 +56,11 @@ class Uv:
         lowest: bool = False,
         hashes: bool = True,
         finals: bool = False,
+        prefer: Iterable[str] = (),
     ) -> str:
         """The lock: every distribution with its version and hashes, in the form of a requirements file. `lowest`: of
-        what is named, the lowest versions; `finals`: no early ones but those that are asked for."""
+        what is named, the lowest versions; `finals`: no early ones but those that are asked for; `prefer`: versions
+        (name==version) that are taken where nothing speaks against them."""
         with tempfile.TemporaryDirectory(prefix="trainyard-uv-") as folder:
             source = os.path.join(folder, "requirements.in")
             # constraints are named inside, not on the command line: their addresses may hold credentials
@@ -74,8 +74,12 @@ class Uv:
             if constraints := list(constraints):
                 _write(os.path.join(folder, "constraints.txt"), constraints)
                 argv += ["--constraint", os.path.join(folder, "constraints.txt")]
+            lock = os.path.join(folder, "environment.lock")
+            _write(lock, prefer)  # to uv what stands in its output file are wishes
             # what it says when it fails is in the error; a first attempt that fails is no news
-            return replace(self, quiet=True)._run(argv, folder).replace(folder + os.sep, "")
+            replace(self, quiet=True)._run([*argv, "--output-file", lock], folder)
+            with open(lock, encoding="utf-8") as file:
+                return file.read().replace(folder + os.sep, "")
 
     def turned_away(self, requirements: Iterable[str], python: str) -> str:
         """A sentence about an index that refuses the credentials it is given; empty: none does. To uv such an index is
@@ -95,7 +99,7 @@ class Uv:
             return
         with tempfile.TemporaryDirectory(prefix="trainyard-uv-") as folder:
             path = os.path.join(folder, "environment.lock")
-            _write(path, [lock])
+            _write(path, [_EXACT.sub(r"\1===", lock)])
             verb = ["pip", "sync"] if exact else ["pip", "install", "--no-deps", "-r"]
             self._run([*verb, path, "--python", interpreter, "--break-system-packages"], folder)
 
@@ -138,9 +142,9 @@ class Uv:
         if self.options.no_index and argv[:1] == ["pip"] and argv[1] != "freeze":
             argv = [*argv, "--no-index"]  # uv has no variable for it
         said: list[str] = []
-        with _started([self.program, *argv], variables) as process:
+        with started([self.program, *argv], variables) as process:
             try:
-                output = _read_both(process, self.until, lambda line: self._hear(line, said, private))
+                output = read_both(process, self.until, lambda line: self._hear(line, said, private))
             except TimeoutError as error:
                 raise IndexAway(
                     "The build took longer than it may. Is the package index slow? Raise "
@@ -207,8 +211,8 @@ def _error(code: int, said: str) -> EnvironmentRefused | DiskFull:
         return IndexAway(
             f"{sentence} Check that the package index can be reached from the service's machine, then submit again."
         )
-    if "Failed to build" in said or "failed to build" in said:
-        return BuildFailed(sentence)
+    if "failed to build" in said.lower():
+        return BuildFailed(_last_words(said) or sentence)
     return Unsatisfied(sentence)
 
 
@@ -224,64 +228,17 @@ def _sentence(said: str) -> str:
     return text if len(text) <= 3000 else text[:3000] + " …"
 
 
+def _last_words(said: str) -> str:
+    """What did not build, and the last thing its build said: the log has all that is between."""
+    text = re.split(r"^hint:", said, maxsplit=1, flags=re.M)[0]
+    found = re.search(r"^.*failed to build.*$", text, re.M | re.I)
+    if found is None:
+        return ""
+    *_, last = [line.strip() for line in text.splitlines() if line.strip()]
+    what = re.sub(r"^\s*(?:error|cause):", "", found[0]).strip()
+    return what if last in found[0] else f"{what}: {last}"
+
+
 def _write(path: str, lines: Iterable[str]) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
-
-
-def _end_with_us() -> None:
-    """A builder that is killed must not leave a uv behind that goes on writing."""
-    _LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-
-
-@contextlib.contextmanager
-def _started(argv: list[str], variables: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=dict(variables),
-        cwd="/",
-        text=True,
-        errors="replace",
-        process_group=0,
-        preexec_fn=_end_with_us if sys.platform == "linux" else None,
-    ) as process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-
-def _read_both(process: subprocess.Popen[str], until: float, hear: Callable[[str], None]) -> str:
-    """Its output; each line of its messages to `hear` as it comes. TimeoutError when it is not done by `until`."""
-    import selectors
-
-    assert process.stdout is not None
-    assert process.stderr is not None
-    parts: list[bytes] = []
-    waiting = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        selector.register(process.stderr, selectors.EVENT_READ)
-        while selector.get_map():
-            ready = selector.select(None if until == float("inf") else max(0.0, until - time.monotonic()))
-            if not ready or time.monotonic() > until:
-                raise TimeoutError
-            for key, _ in ready:
-                data = os.read(key.fd, 1 << 16)
-                if not data:
-                    selector.unregister(key.fileobj)
-                elif key.fileobj is process.stdout:
-                    parts.append(data)
-                else:
-                    *lines, waiting = (waiting + data).split(b"\n")
-                    for line in lines:
-                        hear(line.decode("utf-8", "replace").rstrip())
-    if waiting:
-        hear(waiting.decode("utf-8", "replace").rstrip())
-    return b"".join(parts).decode("utf-8", "replace")

@@ -110,6 +110,10 @@ def test_the_comments_of_a_file_survive():
         ("- a\n- b\n", "is not a conda specification"),
         ("dependencies: numpy\n", "must be a list of packages"),
         ("dependencies:\n- {npm: [a]}\n", "must be a list of packages"),
+        ("variables: [a]\ndependencies: []\n", "variables must be names with values"),
+        ("dependencies:\n- pip: six\n", "must be a list of packages"),
+        ("dependencies:\n- pip:\n  - six: 1\n", "must be a list of packages"),
+        ("dependencies:\n- pip: [six]\n- pip: [idna]\n", "more than one `pip:` list"),
     ],
 )
 def test_a_file_that_is_no_conda_specification(text, says):

@@ -7,6 +7,8 @@ from trainyard.sdk.environments.environment import Environment
 from trainyard.sdk.environments.environment_build import image_details
 from trainyard.sdk.environments.environment_sections import DockerBuildContext, RSection
 from trainyard.sdk.errors import UserErrorException
+from trainyard.sdk.submitting.script_run_config import ScriptRunConfig
+from trainyard.sdk.submitting.submit import checked, run_spec
 
 
 def test_the_defaults_are_the_sdks():
@@ -191,3 +193,27 @@ def test_an_environment_that_conda_made(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     with pytest.raises(UserErrorException, match="There is no conda program"):
         Environment.from_existing_conda_environment("mine", "theirs")
+
+
+def test_variables_of_a_conda_file_reach_the_job_beneath_the_environments_own(tmp_path):
+    (tmp_path / "env.yml").write_text("variables:\n  COLOUR: green\n  SIZE: 3\ndependencies:\n- python=3.11\n")
+    (tmp_path / "train.py").write_text("")
+    made = Environment.from_conda_specification("mine", str(tmp_path / "env.yml"))
+    made.environment_variables = {"COLOUR": "red"}
+
+    def variables():
+        config = ScriptRunConfig(str(tmp_path), "train.py", environment=made)
+        return run_spec(checked(config)[0], "f" * 64, {}).environment.variables
+
+    assert variables() == {"COLOUR": "red", "SIZE": "3"}
+    made.python.user_managed_dependencies = True  # conda's part means nothing then
+    assert variables() == {"COLOUR": "red"}
+
+
+def test_a_password_of_a_registry_is_said_to_have_no_effect(tmp_path):
+    (tmp_path / "train.py").write_text("")
+    made = Environment("mine")
+    made.docker.base_image_registry.address, made.docker.base_image_registry.password = "host:5000", "hunter2"
+    with pytest.warns(UserWarning, match="the password has no effect, .* `docker login host:5000`") as told:
+        checked(ScriptRunConfig(str(tmp_path), "train.py", environment=made))
+    assert "hunter2" not in str(told[0].message)

@@ -406,7 +406,7 @@ def test_files_of_packages_are_found_below_the_source(source, tmp_path):
     (tmp_path / "env.yml").write_text("dependencies:\n- python=3.11\n- numpy\n")
     est = Estimator(source, compute_target="local", conda_dependencies_file_path="env.yml")
     assert list(est.conda_dependencies.conda_packages) == ["python=3.11", "numpy"]
-    with pytest.raises(UserErrorException, match=r"Cannot read the requirements missing\.txt"):
+    with pytest.raises(UserErrorException, match=r"Cannot read the requirements /.*/missing\.txt"):
         Estimator(source, compute_target="local", pip_requirements_file_path="missing.txt")
 
 

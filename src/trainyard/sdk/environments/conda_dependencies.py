@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from trainyard.sdk.environments.requirements_file import inlined
 from trainyard.sdk.errors import UserErrorException
 from trainyard.sdk.plain_yaml import Comments, YamlError, dumps, loads
 from trainyard.sdk.version import SDK_VERSION
@@ -54,6 +55,10 @@ class CondaDependencies:
             text, where = _text(conda_dependencies_file_path)
             self._spec = _parsed(text, where)
             self._comments = Comments.of(text)
+            if (
+                whole := inlined(self._pip(), os.path.abspath(where))
+            ) != self._pip():  # conda's `- -r requirements.txt`
+                self._set_pip(whole)
         elif _underlying_structure is not None:
             self._spec = _checked(copy.deepcopy(_underlying_structure), "the conda specification")
         else:
@@ -270,12 +275,22 @@ def _checked(spec: Any, where: str) -> dict[str, Any]:
             f"{', '.join(sorted(_ALLOWED_KEYS))}: remove the others."
         )
     dependencies = spec.get("dependencies") or []
-    plain = isinstance(dependencies, list) and all(
-        isinstance(item, str) or (isinstance(item, dict) and set(item) == {"pip"}) for item in dependencies
-    )
-    if not plain:
-        raise UserErrorException(f"{where}: dependencies must be a list of packages and at most one `pip:` list.")
+    if not isinstance(dependencies, list) or not all(isinstance(item, str) or _is_pip(item) for item in dependencies):
+        raise UserErrorException(
+            f"{where}: dependencies must be a list of packages and at most one `pip:` list. Correct the conda file."
+        )
+    if not isinstance(spec.get("variables") or {}, dict):
+        raise UserErrorException(f"{where}: variables must be names with values. Correct the conda file.")
+    if sum(map(_is_pip, dependencies)) > 1:
+        raise UserErrorException(f"{where} has more than one `pip:` list. Put their packages into one.")
     return spec
+
+
+def _is_pip(item: Any) -> bool:
+    if not isinstance(item, dict) or set(item) != {"pip"}:
+        return False
+    packages = item["pip"]
+    return packages is None or (isinstance(packages, list) and all(isinstance(it, str) for it in packages))
 
 
 def _pinned(package: str) -> str:

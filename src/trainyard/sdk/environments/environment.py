@@ -20,6 +20,7 @@ from trainyard.sdk.environments.environment_sections import (
     SparkSection,
     text_of,
 )
+from trainyard.sdk.environments.requirements_file import requirements_of
 from trainyard.sdk.errors import UserErrorException
 
 if TYPE_CHECKING:
@@ -180,6 +181,14 @@ class Environment:
             made.docker.base_dockerfile = text_of(dockerfile)
         return made
 
+    def _variables(self) -> dict[str, str]:
+        """What its processes find in their environment: a conda file's `variables`, and ours on top of them."""
+        conda = self.python.conda_dependencies
+        beneath = (
+            (conda.as_dict().get("variables") or {}) if conda and not self.python.user_managed_dependencies else {}
+        )
+        return {str(key): str(value) for key, value in {**beneath, **self.environment_variables}.items()}
+
     def to_definition(self) -> dict[str, Any]:
         """The SDK's JSON of it."""
         others = {"databricks": self.databricks.to_definition(), "r": self.r.to_definition() if self.r else None}
@@ -232,15 +241,8 @@ def _conda_file(path: str) -> CondaDependencies:
 
 
 def _pip_file(path: str, pip_version: str | None) -> CondaDependencies:
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            lines = [line.split(" #")[0].strip() for line in file]
-    except OSError as error:
-        raise UserErrorException(
-            f"Cannot read the requirements {path}: {error.strerror}. Check the path.", error
-        ) from error
     made = CondaDependencies()
-    made.set_pip_requirements(line for line in lines if line and not line.startswith("#"))
+    made.set_pip_requirements(requirements_of(path))
     if pip_version:
         made.add_conda_package(f"pip={pip_version}")
     return made

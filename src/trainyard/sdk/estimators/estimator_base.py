@@ -12,7 +12,8 @@ from trainyard.sdk.effects import note_once
 from trainyard.sdk.environments.conda_dependencies import CondaDependencies
 from trainyard.sdk.environments.environment import Environment
 from trainyard.sdk.environments.environment_sections import DEFAULT_GPU_IMAGE
-from trainyard.sdk.errors import TrainingException, UserErrorException
+from trainyard.sdk.environments.requirements_file import requirements_of
+from trainyard.sdk.errors import TrainingException
 from trainyard.sdk.estimators.estimator_parameters import Parameters, refuse_source_store, source_file
 from trainyard.sdk.estimators.frameworks import Framework
 from trainyard.sdk.estimators.script_params import flattened
@@ -158,7 +159,7 @@ def _packages(given: Parameters) -> CondaDependencies:
     for package in _listed(given.conda_packages, "conda_packages"):
         made.add_conda_package(package)
     if given.pip_file:
-        for line in _lines(source_file(given.source_directory, given.pip_file)):
+        for line in requirements_of(source_file(given.source_directory, given.pip_file)):
             made.set_pip_option(line) if line.startswith("-") else made.add_pip_package(line)
     for package in _listed(given.pip_packages, "pip_packages"):
         made.set_pip_option(package) if package.startswith("-") else made.add_pip_package(package)
@@ -171,14 +172,3 @@ def _listed(packages: Any, name: str) -> list[str]:
     if isinstance(packages, str) or not all(isinstance(package, str) for package in packages):
         raise TrainingException(f"{name} must be a list of names such as ['numpy'], not {packages!r}.")
     return [package.strip() for package in packages]
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            lines = [line.split(" #")[0].strip() for line in file]
-    except OSError as error:
-        raise UserErrorException(
-            f"Cannot read the requirements {path}: {error.strerror}. Give a path below the source_directory.", error
-        ) from error
-    return [line for line in lines if line and not line.startswith("#")]

@@ -196,7 +196,7 @@ def environment_spec(environment: Environment, source: str) -> EnvironmentSpec:
         version=environment.version,
         user_managed=own,
         interpreter=interpreter,
-        variables={str(key): str(value) for key, value in environment.environment_variables.items()},
+        variables=environment._variables(),
         definition=definition,
     )
 

@@ -123,6 +123,12 @@ def checked(config: ScriptRunConfig) -> tuple[RunConfiguration, str]:
         raise UserErrorException(
             f"environment is a {type(run_config.environment).__name__}. Give it an Environment object."
         )
+    registry = run_config.environment.docker.base_image_registry
+    if registry.password:
+        tell_once(
+            "base_image_registry: the password has no effect, it stays here. Run "
+            f"`docker login {registry.address or ''}` on the machines that pull the image."
+        )
     return run_config, source
 
 
@@ -244,7 +250,7 @@ def _environment_spec(environment: Environment, docker: DockerConfiguration, lau
         version=environment.version,
         user_managed=bool(python.user_managed_dependencies),
         interpreter=interpreter,
-        variables={str(key): str(value) for key, value in environment.environment_variables.items()},
+        variables=environment._variables(),
         definition=definition,
     )
 

@@ -1,7 +1,5 @@
 """Switches the helpers for old scripts on, as TRAINYARD_SHIMS says, and hands over to the sitecustomize that would have
-run without us. Whatever goes wrong here is said and must not end the job."""
-
-from __future__ import annotations
+run without us. Whatever goes wrong here is said and must not end the job. Every Python 3 can read it."""
 
 import os
 import sys
