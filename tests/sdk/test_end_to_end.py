@@ -284,11 +284,13 @@ def test_experiments_are_listed_tagged_and_archived(workspace, here):
     assert "shelf" not in workspace.experiments
 
 
-def test_a_workspace_is_made_by_the_config_that_names_it(workspace, here):
+def test_a_workspace_of_the_cloud_is_made_by_whatever_names_it_in_full(workspace, here):
     with pytest.raises(WorkspaceException, match="No workspace named 'nobody'"):
         Workspace.get("nobody")
     with pytest.raises(WorkspaceException, match="exist"):
         Workspace.create("yard", show_output=False)
+    assert Workspace("cloud", "group", "old-code").name == Workspace.get("old-code").name == "old-code"
+    assert Workspace.get("older", subscription_id="cloud", resource_group="group").resource_group == "group"
     workspace.write_config()
     (here / "deep").mkdir()
     assert Workspace.from_config(str(here / "deep")).name == "yard"

@@ -15,14 +15,13 @@ from trainyard.sdk.keyvault import WorkspaceCloud
 from trainyard.sdk.other_sdk import warn_of_other_sdk
 from trainyard.sdk.times import iso
 from trainyard.sdk.workspace_data import WorkspaceData
+from trainyard.sdk.workspace_finding import UNKNOWN, found_or_made, named
 from trainyard.sdk.workspace_runs import WorkspaceRuns
 
 if TYPE_CHECKING:
     from trainyard.sdk.computes.amlcompute import AmlComputeProvisioningConfiguration
     from trainyard.sdk.computes.compute import ComputeTarget
     from trainyard.sdk.inventory import ByName
-
-_UNKNOWN = "workspace.unknown"
 
 
 class _DefaultCluster:
@@ -67,9 +66,7 @@ class Workspace(WorkspaceRuns, WorkspaceData, WorkspaceCloud):
         self._record = _record
         self._in_job = _job is not None
         if _job is None and _record is None:
-            self._record = self._connection.workspaces.find(
-                workspace_name, subscription_id or None, resource_group or None
-            )
+            self._record = named(self._connection, workspace_name, subscription_id, resource_group)
         known = self._record
         self._workspace_id_internal: str = known.id if known is not None else _job.workspace_id if _job else ""
         if known is not None:
@@ -87,18 +84,11 @@ class Workspace(WorkspaceRuns, WorkspaceData, WorkspaceCloud):
         no_effect("Workspace.from_config", auth=auth, **_public(kwargs))
         said = config_file.read_config(config_file.find_config(path))
         connection = connect(said.endpoint)
-        names = (said.workspace_name, said.subscription_id, said.resource_group)
         try:
-            record = connection.workspaces.find(*names)
-        except WorkspaceException as error:
-            if code_of(error) != _UNKNOWN:
-                raise config_file.about(said, error) from error
-            if not connection.is_embedded:
-                raise WorkspaceException(config_file.not_there(said, connection.http.url), error) from error
-            with sdk_errors():
-                check_name("a workspace", said.workspace_name)
-            record = connection.workspaces.create(*names, exist_ok=True)
+            record = found_or_made(connection, said.workspace_name, said.subscription_id, said.resource_group)
         except AzureMLException as error:
+            if code_of(error) == UNKNOWN:
+                raise WorkspaceException(config_file.not_there(said, connection.http.url), error) from error
             raise config_file.about(said, error) if said.endpoint else error from error
         return Workspace._of(connection, record)
 
@@ -164,7 +154,7 @@ class Workspace(WorkspaceRuns, WorkspaceData, WorkspaceCloud):
     ) -> Workspace:
         no_effect("Workspace.get", auth=auth, location=location, **_public(kwargs))
         connection = connect()
-        return Workspace._of(connection, connection.workspaces.find(name, subscription_id, resource_group))
+        return Workspace._of(connection, named(connection, name, subscription_id, resource_group))
 
     @staticmethod
     def setup() -> Workspace:
