@@ -18,7 +18,7 @@ TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-inte
 _WITH_HELPERS = frozenset({*TENSORFLOW, "keras", "numpy", "scikit-learn", "torch"})
 _FIRST_WITH_KERAS_3 = Version("2.16")
 _FIRST_WITHOUT_TENSORBOARD = "2.21"
-_WITH_PKG_RESOURCES = "setuptools<81"
+_WITH_PKG_RESOURCES = "setuptools<60"  # a newer one puts its own distutils in the place of that which NumPy wants
 _USES_KERAS_2 = {"TF_USE_LEGACY_KERAS": "1"}
 
 
