@@ -21,7 +21,7 @@ _WITH_HELPERS = frozenset({*TENSORFLOW, "keras", "numpy", "scikit-learn", "torch
 _FIRST_WITH_KERAS_3 = Version("2.16")
 _FIRST_WITHOUT_TENSORBOARD = "2.21"
 _USE_PKG_RESOURCES = frozenset({"chainer"})
-_PKG_RESOURCES = "setuptools<74"  # 81 lost it; 74 lost what the distutils of old NumPy import
+_PKG_RESOURCES = "setuptools<60"  # 81 lost it; from 60 on its own distutils stands before the one that old NumPy wants
 _USES_KERAS_2 = {"TF_USE_LEGACY_KERAS": "1"}
 
 
