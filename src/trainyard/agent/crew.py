@@ -29,6 +29,7 @@ from trainyard.launchers.base import Process
 from trainyard.launchers.mpi import REMOTE_SHELL
 
 COLLECT_EVERY_S = 5.0
+_OTHERS_FIRST_S = 5.0
 _MEASURED_AFTER_S = 0.25  # what is over before that is not worth measuring
 _WITH_KERAS = {"mpi": ("tf_keras", "horovod"), "tf_config": ("tf_keras",)}  # launcher → what calls for Keras 2
 
@@ -139,6 +140,7 @@ class Crew:
         """Until nothing is waited for any more, or one has failed. `limit`: seconds it may take; 0 for any."""
         kills = verdict.memory_kills()
         until = time.monotonic() + limit if limit > 0 else float("inf")
+        latest = until + (_OTHERS_FIRST_S if self.of_many else 0)
         measure_at, look_at = time.monotonic() + _MEASURED_AFTER_S, time.monotonic() + COLLECT_EVERY_S
         while self._anything_to_wait_for():
             now = time.monotonic()
@@ -148,7 +150,9 @@ class Crew:
                 return failed or NodeEnded(stopped=True)
             if now >= until:
                 left = self._still_running() if self.of_many else []
-                return NodeEnded(error=verdict.of_time_limit(limit, self.order.node, left))
+                if left or now >= latest:
+                    return NodeEnded(error=verdict.of_time_limit(limit, self.order.node, left))
+                until = latest  # all of ours are done: a node whose ranks are not says which
             if now >= measure_at:
                 measure()
                 measure_at = float("inf")
