@@ -2,6 +2,7 @@
 
     python tests/azureml/compatibility.py docs/compatibility.md [ACCEPTANCE_REPORT]
 
+The versions beside a report are those of the interpreter that runs this: take the one that ran the notebooks.
 A name that is not here, or has other parameters, has its reason in deviations.txt, and a published notebook that
 does not run what it would take in notebooks.txt: a pattern and a sentence on each line.
 """
@@ -296,7 +297,12 @@ def _acceptance(report: Path | None) -> list[str]:
     passed = sum(case["status"] == "PASS" for case in cases)
     versions = [f"{name} {version}" for name in _FRAMEWORKS if (version := _version(name))]
     out = ["", "## Published notebooks", ""]
-    out += [f"{passed} of {len(cases)} run from their first cell to their last, unedited but for addresses, with"]
+    out += [
+        f"{passed} of {len(cases)} run from their first cell to their last, unedited but for the addresses of data and"
+    ]
+    out += [
+        "the few lines that their list has a reason for (a cell that asks for Azure itself, a slip of its author), with"
+    ]
     out += [f"{', '.join(versions)} beside the notebook (jobs have environments of their own).", ""]
     out += ["| case | result | cells | what it would take |", "|---|---|---|---|"]
     known = reasons("notebooks.txt")
