@@ -54,8 +54,9 @@ class ObjectDepot(Depot):
         try:
             for page in self._obstore.list(self._store, prefix=prefix or None, chunk_size=1000):
                 for about in page:
-                    if not about["path"].endswith("/"):
-                        yield self._file(about)
+                    file = self._file(about)
+                    if file.size or self.look(file.path) is not None:  # else the mark of a folder, which obstore
+                        yield file  # lists without the slash that its name ends with
         except self._obstore.exceptions.BaseError as error:
             raise self._told(error, folder) from error
 
@@ -106,6 +107,8 @@ class ObjectDepot(Depot):
     def _first_page(self) -> None:
         try:
             next(iter(self._obstore.list(self._store, prefix=self._prefix or None, chunk_size=1)), None)
+        except self._obstore.exceptions.InvalidPathError:
+            return  # who is told of a name has been let in
         except self._obstore.exceptions.BaseError as error:
             raise self._told(error, "") from error
 
@@ -144,6 +147,12 @@ class ObjectDepot(Depot):
             return NoSuchData(f"The {where} is not there. Check its name and region.")
         if "NoSuchBucket" in said or "ContainerNotFound" in said:
             return NoSuchData(f"The {where} is not there. Check its name and region.")
+        if isinstance(error, kinds.InvalidPathError):
+            name = said.partition('"')[2].partition('"')[0]
+            return DataRefused(
+                f"The {where} has an object named {name!r}, which cannot be a path. Rename it or delete it, or name a "
+                "folder that does not have it."
+            )
         if isinstance(error, kinds.PreconditionError):
             return DataChanged(f"{path} of the {where} changed while it was read. Try again.")
         return DataAway(f"The {where} does not answer ({type(error).__name__}). Check its endpoint, and try again.")

@@ -212,6 +212,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "and": lambda a, b: a and b,
     "or": lambda a, b: a or b,
     "not": lambda a: not a,
+    "null": lambda a: a is None,
     "contains": lambda a, b: b in a,
     "starts": lambda a, b: a.startswith(b),
     "ends": lambda a, b: a.endswith(b),

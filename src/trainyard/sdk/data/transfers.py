@@ -53,8 +53,13 @@ def download(entries: Sequence[Entry], folder: str, *, overwrite: bool, show: bo
             f"{existing[0]} exists already. Pass overwrite=True to replace it, or choose another target_path."
         )
     told = Progress(("Downloading", "Downloaded"), len(entries), sum(max(0, it.file.size) for it in entries), show=show)
-    with sdk_errors():
-        cache().copy(entries, folder)
+    try:
+        with sdk_errors():
+            cache().copy(entries, folder)
+    except OSError as error:
+        raise UserErrorException(
+            f"{error.filename or folder} cannot be written: {error.strerror}. Choose another target_path.", error
+        ) from error
     told(len(entries), 0)
     told.done()
     return paths
