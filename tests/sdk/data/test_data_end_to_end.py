@@ -464,6 +464,17 @@ def _paths(files):
     return [(files._workspace.get_default_datastore(), files._definition.sources[0].path + "/*.csv")]
 
 
+def test_a_table_in_partitions_has_every_row_with_its_values(workspace, store):
+    keys = ["a/b", "a_b", ".", "..", "x%2Fy", "ü *?[", None, "", "nan"]
+    frame = pd.DataFrame({"key": keys, "n": range(len(keys))})
+    made = Dataset.Tabular.register_pandas_dataframe(frame, (store, "whole"), "whole", show_progress=False)
+    parted = made.partition_by(["key"], (store, "parted"), show_progress=False)
+    read = parted.to_pandas_dataframe().set_index("n")["key"]
+    assert [read[n] for n in range(6)] == keys[:6]
+    assert [bool(pd.isna(read[n])) for n in range(6, 9)] == [True] * 3  # in a path they are all none
+    assert parted.filter(parted["key"] == "a/b").to_pandas_dataframe()["n"].tolist() == [0]
+
+
 def test_a_query_is_a_table(workspace, tmp_path):
     import sqlite3
 

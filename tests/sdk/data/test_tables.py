@@ -340,3 +340,10 @@ def test_a_loop_over_a_table_ends(csv):
 def test_conditions_are_not_combined_with_words(csv):
     with pytest.raises(UserErrorException, match=r"with & \| ~"):
         csv.filter(csv["x"] > 1 and csv["x"] < 3)
+
+
+def test_conditions_on_what_has_no_value(csv):
+    assert rows(csv.filter(csv["name"] == None).keep_columns("x")) == [[3]]  # noqa: E711 - as scripts write it
+    assert rows(csv.filter(csv["name"] != None).keep_columns("x")) == [[1], [2]]  # noqa: E711
+    with pytest.raises(UserErrorException, match="looked for in a column is text, not 5"):
+        csv["name"].contains(5)
