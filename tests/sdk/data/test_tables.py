@@ -61,6 +61,15 @@ def test_json_lines(tmp_path):
     assert len(Dataset.Tabular.from_json_lines_files(path).take(2).to_pandas_dataframe()) == 2
 
 
+def test_json_lines_of_a_type_keep_what_is_written(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"a": 9007199254740993, "b": 123}\n{"a": null, "b": null}\n{}\n')
+    said = {"a": DataType.to_long(), "b": DataType.to_string()}
+    made = Dataset.Tabular.from_json_lines_files(str(tmp_path / "t.jsonl"), set_column_types=said)
+    frame = made.to_pandas_dataframe()
+    assert (frame["a"][0], frame["b"][0]) == (9007199254740993, "123")
+    assert frame[["a", "b"]].isna().values.tolist() == [[False, False], [True, True], [True, True]]
+
+
 def test_partitions_become_columns(tmp_path):
     for day in ("2020/01/02", "2020/02/03"):
         (tmp_path / "east" / day).mkdir(parents=True)

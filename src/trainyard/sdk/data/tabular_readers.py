@@ -96,7 +96,11 @@ def _read_json_lines(pandas: Any, definition: DatasetDefinition, plan: Plan, par
                     ) from error
                 if record is not None:
                     records.append(record)
-        frame = times_found(pandas, pandas.DataFrame.from_records(records), reader)
+        frame = pandas.DataFrame.from_records(records)
+        for name in set(reader["types"]) & set(frame.columns):
+            # as it is written: whole numbers beside a null would be read as numbers with a fraction
+            frame[name] = pandas.Series([record.get(name) for record in records], dtype="object")
+        frame = times_found(pandas, frame, reader)
         frames.append(_with_made_columns(frame, definition, entry))
         if left is not None and (left := left - len(frame)) <= 0:
             break

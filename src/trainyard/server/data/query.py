@@ -92,7 +92,8 @@ def _engine(name: str, location: dict[str, Any], secrets: dict[str, str]) -> Eng
 def _told(name: str, error: SQLAlchemyError) -> DataAway | DataRefused:
     """In the driver's words, without the statement and its address."""
     said = str(getattr(error, "orig", None) or type(error).__name__).strip().splitlines()
-    sentence = f"The database of datastore {name!r} says: {said[0] if said else 'no'}. Check the query and the address."
+    words = said[0].rstrip(".") if said else "no"
+    sentence = f"The database of datastore {name!r} says: {words}. Check the query and the address."
     return (
         DataAway(sentence)
         if isinstance(error, OperationalError) and error.connection_invalidated
