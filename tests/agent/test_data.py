@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import replace
 
 import pytest
@@ -64,9 +65,10 @@ class Service:
         return self.far.read(path, offset, version)
 
     def put_file(self, datastore, path, content):
-        with open("to-put", "wb") as aside:
+        with tempfile.NamedTemporaryFile() as aside:  # several files are put at once
             aside.write(content.read())
-        self.far.put(path, "to-put")
+            aside.flush()
+            self.far.put(path, aside.name)
 
 
 @pytest.fixture

@@ -269,7 +269,7 @@ class NodeData:
         ]
         # a disk of this machine is not faster for several at once
         threads = 1 if depot.local("") is not None else _STORED_AT_ONCE
-        in_threads(lambda pair: depot.put(pair[1], pair[0]), wanted, threads)
+        in_threads(lambda pair: depot.put(pair[1], pair[0]), wanted, threads, few=2)
         self.log(f"Output {output.name}: {len(wanted)} files stored in {output.path} of {output.datastore}.")
 
     def _registered(self, output: RunOutput, depot: Depot, *, register: bool) -> DataUse:
