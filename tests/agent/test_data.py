@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import replace
 
 import pytest
@@ -64,9 +65,10 @@ class Service:
         return self.far.read(path, offset, version)
 
     def put_file(self, datastore, path, content):
-        with open("to-put", "wb") as aside:
+        with tempfile.NamedTemporaryFile() as aside:  # several files are put at once
             aside.write(content.read())
-        self.far.put(path, "to-put")
+            aside.flush()
+            self.far.put(path, aside.name)
 
 
 @pytest.fixture
@@ -216,6 +218,28 @@ def test_an_upload_into_what_is_there_is_refused_at_once(node):
         node(outputs=[taken])
     node(outputs=[replace(taken, overwrite=True)])
     node(outputs=[taken], attempt=2)  # its own files of an earlier attempt
+
+
+@pytest.mark.parametrize("wanted", ["taken", "taken/below"])
+@pytest.mark.parametrize("mode", [DataMode.MOUNT, DataMode.DOWNLOAD])
+def test_a_place_that_cannot_be_made_is_said(node, tmp_path, wanted, mode):
+    (tmp_path / "work/taken").write_text("a file is here")
+    with pytest.raises(DataRefused, match=r"work/taken.*Choose another path"):
+        node(inputs=[given("a", mode=mode, path_on_compute=wanted)])
+    with pytest.raises(DataRefused, match=r"(?s)work/taken.*Choose another path"):
+        node(outputs=[RunOutput("out", DataMode.UPLOAD, "near", "new", source=wanted)])
+
+
+def test_an_output_that_cannot_be_stored_keeps_no_other_from_it(node, service, tmp_path):
+    below_a_file = RunOutput("one", DataMode.UPLOAD, "near", "c.txt/below", overwrite=True)
+    data, _ = node(outputs=[below_a_file, RunOutput("two", DataMode.UPLOAD, "near", "new", register_as="result")])
+    for name in ("one", "two"):
+        with open(os.path.join(data.variables[name], "x"), "w", encoding="utf-8") as file:
+            file.write(name)
+    with pytest.raises(DataRefused, match=r"Output 'one': .*c\.txt.* cannot be made or written on the node"):
+        data.finish(well=True)
+    assert [it.path for it in FolderDepot(str(tmp_path / "near")).list("new")] == ["new/x"]
+    assert service.saved == []  # a run that lost an output has not ended well
 
 
 def test_what_is_not_there_is_said(node):

@@ -90,6 +90,13 @@ def postgres_url(postgres_address: str) -> Iterator[str]:
 
 
 @pytest.fixture
+def postgres_schema(postgres_address: str) -> Iterator[str]:
+    """A schema of the test's own, without tables."""
+    with empty_schema(postgres_address) as url:
+        yield url
+
+
+@pytest.fixture
 def empty_database(tmp_path: Path, database_kind: str, request: pytest.FixtureRequest) -> Iterator[str]:
     """A database without tables."""
     if database_kind == "sqlite":

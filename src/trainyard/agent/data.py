@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from trainyard.blobs.base import FULL, in_threads
 from trainyard.blobs.depots.base import Depot, checked_path
 from trainyard.blobs.depots.cache import DataCache, View, digest_of_entries
 from trainyard.blobs.depots.locate import Locator
@@ -35,13 +35,14 @@ from trainyard.contract.data import (
     RunInput,
     RunOutput,
 )
-from trainyard.contract.errors import DataRefused, DiskFull, TrainyardError
+from trainyard.contract.errors import DataRefused, DiskFull, ServiceUnavailable, TrainyardError
 from trainyard.contract.frames import Frame
 from trainyard.contract.runs import RunSpec
 
 _CACHE_GB = "TRAINYARD_DATA_CACHE_GB"
 _DEFAULT_CACHE_GB = 50.0
 _LOOKED_AT = 2000  # files of a mounted path
+_STORED_AT_ONCE = 8
 _MOUNTED_EACH = 32  # files, or folders of files, that are mounted one by one
 
 
@@ -83,9 +84,11 @@ class NodeData:
         self.uses.clear()
         self._folders.clear()
         for output in spec.outputs:
-            self._prepare_output(output)
+            with _disk_says(f"Output {output.name!r}"):
+                self._prepare_output(output)
         for given in spec.inputs:
-            self._prepare_input(given)
+            with _disk_says(f"Input {given.name!r}"):
+                self._prepare_input(given)
         modes = [f"{it.name}:{it.mode.value.capitalize()}" for it in spec.inputs if not it.reference]
         if modes:
             self.variables["AZUREML_DATASET_ENVIRONMENT_VARS"] = ",".join(modes)
@@ -220,15 +223,27 @@ class NodeData:
     # After the processes
 
     def finish(self, *, well: bool) -> list[DataUse]:
-        """Store what was written; a run that ended well has its outputs registered. Answers their lineage."""
-        uses = []
-        for output, record, folder in self._folders:
-            depot = self._locator.of_record(record)
-            in_place = depot.local(output.path) == folder and output.mode is DataMode.MOUNT
-            if not in_place:
-                self._store(output, depot, folder)
-            uses.append(self._registered(output, depot, register=well and self.order.node == 0))
-        return uses
+        """Store what was written; a run that ended well has its outputs registered. Answers their lineage. One output
+        that cannot be stored keeps no other from it."""
+        failed: TrainyardError | None = None
+        depots = [self._locator.of_record(record) for _, record, _ in self._folders]
+        for (output, _, folder), depot in zip(self._folders, depots, strict=True):
+            if output.mode is DataMode.MOUNT and depot.local(output.path) == folder:
+                continue  # it was written in place
+            try:
+                with _disk_says(f"Output {output.name!r}"):
+                    self._store(output, depot, folder)
+            except ServiceUnavailable:
+                raise
+            except TrainyardError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        register = well and self.order.node == 0
+        return [
+            self._registered(output, depot, register=register)
+            for (output, *_), depot in zip(self._folders, depots, strict=True)
+        ]
 
     @staticmethod
     def lineage(uses: list[DataUse]) -> list[Frame]:
@@ -245,16 +260,17 @@ class NodeData:
         self._views.clear()
 
     def _store(self, output: RunOutput, depot: Depot, folder: str) -> None:
-        stored = 0
-        for at, _, names in os.walk(folder):
-            for name in sorted(names):
-                path = os.path.join(at, name)
-                below = os.path.relpath(path, folder)
-                if not os.path.isfile(path) or (output.globs and not any(matches(it, below) for it in output.globs)):
-                    continue
-                depot.put("/".join(part for part in (output.path, below) if part), path)
-                stored += 1
-        self.log(f"Output {output.name}: {stored} files stored in {output.path} of {output.datastore}.")
+        written = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in sorted(names)]
+        found = {path: os.path.relpath(path, folder) for path in written if os.path.isfile(path)}
+        wanted = [
+            (path, f"{output.path}/{below}".lstrip("/"))
+            for path, below in found.items()
+            if not output.globs or any(matches(it, below) for it in output.globs)
+        ]
+        # a disk of this machine is not faster for several at once
+        threads = 1 if depot.local("") is not None else _STORED_AT_ONCE
+        in_threads(lambda pair: depot.put(pair[1], pair[0]), wanted, threads, few=2)
+        self.log(f"Output {output.name}: {len(wanted)} files stored in {output.path} of {output.datastore}.")
 
     def _registered(self, output: RunOutput, depot: Depot, *, register: bool) -> DataUse:
         reader = dict(output.reader or {})
@@ -346,10 +362,6 @@ class NodeData:
         except FileExistsError:
             if os.path.realpath(path) != os.path.realpath(target):
                 raise DataRefused(f"{path} is taken on the node. Choose another path_on_compute.") from None
-        except OSError as error:
-            if error.errno == errno.ENOSPC:
-                raise DiskFull(path) from error
-            raise DataRefused(f"{path} cannot be made on the node ({error.strerror}). Choose another path.") from error
         return path
 
     @staticmethod
@@ -359,6 +371,20 @@ class NodeData:
         for entry in entries:
             if os.path.exists(path := os.path.join(folder, entry.path)):
                 raise DataRefused(f"{path} exists already on the node. Pass overwrite=True, or choose another path.")
+
+
+@contextlib.contextmanager
+def _disk_says(what: str) -> Iterator[None]:
+    """What a disk of the node refuses, said of what it was for."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or "a file"
+        if error.errno in FULL:
+            raise DiskFull(where) from error
+        raise DataRefused(
+            f"{what}: {where} cannot be made or written on the node ({error.strerror}). Choose another path."
+        ) from error
 
 
 def _seen_through(entries: list[Entry]) -> list[str]:

@@ -136,9 +136,10 @@ def disk_errors(path: str) -> Iterator[None]:
         raise
 
 
-def in_threads(function: Callable[[T], R], items: Sequence[T], threads: int = 0) -> list[R]:
-    """`function` of every item, in order. The work is reading, hashing and writing, which leave the interpreter."""
-    if len(items) < _FEW:
+def in_threads(function: Callable[[T], R], items: Sequence[T], threads: int = 0, few: int = _FEW) -> list[R]:
+    """`function` of every item, in order; the first failure ends it. The work is reading, hashing, writing and waiting
+    for others, which leave the interpreter. Of less than `few` items each is done here."""
+    if len(items) < few or threads == 1:
         return [function(item) for item in items]
     from concurrent.futures import ThreadPoolExecutor  # here: it takes longer to import than most calls need
 
@@ -150,8 +151,8 @@ def in_threads(function: Callable[[T], R], items: Sequence[T], threads: int = 0)
         return [function(item) for item in part]
 
     with ThreadPoolExecutor(threads) as pool:
-        pending = [pool.submit(work, part) for part in parts]
-        try:
+        try:  # around all of it: who is told to end may be told while the threads start
+            pending = [pool.submit(work, part) for part in parts]
             return [result for future in pending for result in result_of(future)]
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)

@@ -26,6 +26,7 @@ class DatastoreKind(StrEnum):
 
     BLOB = "AzureBlob"
     FILE_SHARE = "AzureFile"
+    DATA_LAKE = "AzureDataLakeGen2"
     S3 = "S3"
     FOLDER = "Folder"
     SFTP = "Sftp"

@@ -20,6 +20,7 @@ class Files:
     cut_after: list[int] = field(default_factory=list)  # for each GET in turn: break the connection after so many bytes
     asked: list[tuple[str, str, str | None]] = field(default_factory=list)  # (method, path, Range)
     ranges: bool = True
+    heads: bool = True
     busy: int = 0  # so many requests are answered with 503
 
 
@@ -44,6 +45,8 @@ def serving() -> Iterator[Files]:
             if files.busy > 0:
                 files.busy -= 1
                 return self._head(503, 0, {})
+            if method == b"HEAD" and not files.heads:
+                return self._head(405, 0, {})
             if self.path in files.redirects:
                 return self._head(302, 0, {"Location": files.redirects[self.path]})
             if self.path in files.status or self.path not in files.content:

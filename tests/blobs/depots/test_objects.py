@@ -58,6 +58,35 @@ def test_a_bucket_that_is_not_there(s3):
         depot_of(s3, "nowhere").check()
 
 
+def put_object(s3, bucket, key, content=b""):
+    """Under a name that the adapter would not give it."""
+    connection = http.client.HTTPConnection(s3.removeprefix("http://"))
+    connection.request("PUT", f"/{bucket}/{key}", content)
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+@pytest.mark.parametrize("prefix", ["", "top"])
+def test_the_mark_of_a_folder_is_no_file(s3, bucket, prefix):
+    """Consoles and Hadoop store an empty object 'folder/'."""
+    top = f"{prefix}/" if prefix else ""
+    for key, content in (("", b""), ("a/", b""), ("a/1", b"x"), ("a/empty", b""), ("alone/", b"")):
+        if top + key:
+            put_object(s3, bucket, top + key, content)
+    assert [it.path for it in depot_of(s3, bucket, prefix=prefix).list("")] == ["a/1", "a/empty"]
+
+
+@pytest.mark.parametrize("key", ["odd//1", "odd/../../1"])
+def test_a_name_that_is_no_path_hides_nothing_beside_it(s3, bucket, key):
+    put_object(s3, bucket, "a/1")
+    put_object(s3, bucket, key)
+    depot = depot_of(s3, bucket)
+    depot.check()
+    assert [it.path for it in depot.list("a")] == ["a/1"]
+    with pytest.raises(DataRefused, match=f"an object named '{key}', which cannot be a path"):
+        list(depot.list(""))
+
+
 @pytest.mark.parametrize("region", [None, "eu-west-1"])
 def test_a_bucket_is_made_where_that_is_asked_for(s3, region):
     depot = depot_of(s3, name := f"made-{next(_numbers)}", region=region)

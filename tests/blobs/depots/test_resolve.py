@@ -44,6 +44,15 @@ def test_several_sources_share_the_folder_they_have_in_common(depots):
     assert paths(depots, ("one", "a/1.csv"), ("two", "5.csv")) == ["one/1.csv", "two/5.csv"]
 
 
+def test_names_with_brackets_are_found(depots, tmp_path):
+    for name in ("one/[old] set/1.csv", "one/copy[1].csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert paths(depots, ("one", "copy[1].csv")) == ["copy[1].csv"]
+    assert paths(depots, ("one", "[old] set")) == ["1.csv"]
+    assert paths(depots, ("one", "[ab]/4.txt")) == ["b/4.txt"]
+
+
 def test_web_addresses_become_folders(depots):
     urls = ["https://data.example/mnist/a%20b.gz?x=1&y=../2", "http://data.example:80/../c.gz"]
     assert paths(depots, *[(None, url) for url in urls]) == [

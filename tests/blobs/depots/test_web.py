@@ -27,11 +27,19 @@ def test_a_server_without_ranges_is_read_from_the_start(web):
     assert b"".join(WebDepot().read(f"{web.url}/f", 3)) == b"tent"
 
 
-def test_a_server_that_answers_get_alone(web):
+def test_a_redirect_is_followed(web):
     web.content["/f"] = b"content"
-    url = f"{web.url}/f"
-    web.redirects["/head"] = url
+    web.redirects["/head"] = f"{web.url}/f"
     assert WebDepot().look(f"{web.url}/head").size == 7
+
+
+@pytest.mark.parametrize("content", [b"content", b""])
+def test_a_server_that_answers_get_alone(web, content):
+    web.content["/f"], web.tags["/f"], web.heads = content, '"v1"', False
+    file = WebDepot().look(f"{web.url}/f")
+    assert (file.size, file.version) == (len(content), '"v1"')
+    assert b"".join(WebDepot().read(file.path, version='"v1"')) == content
+    assert [it[0] for it in web.asked] == ["HEAD", "GET", "GET"]
 
 
 @pytest.mark.parametrize(

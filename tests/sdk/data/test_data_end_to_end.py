@@ -131,10 +131,24 @@ def test_a_workspace_knows_its_datastores(workspace, store, tmp_path):
         Datastore.get(workspace, "mine")
 
 
-@pytest.mark.parametrize("kind", ["azure_file_share", "azure_data_lake_gen2", "gcs_bucket", "hdfs", "dbfs"])
+@pytest.mark.parametrize("kind", ["azure_file_share", "azure_data_lake", "gcs_bucket", "hdfs", "dbfs"])
 def test_stores_that_nothing_has_answered_are_refused(workspace, kind):
     with pytest.raises(UserErrorException, match=r"not supported by this version of Trainyard\. \w"):
         getattr(Datastore, f"register_{kind}")(workspace, "x", "y", "z")
+
+
+def test_a_share_is_named_where_it_is_said_what_to_do(workspace):
+    with pytest.raises(
+        UserErrorException, match=r"//acct\.file\.core.*register_folder\(workspace, 'old', '/mnt/models'\)"
+    ):
+        Datastore.register_azure_file_share(workspace, "old", file_share_name="models", account_name="acct")
+
+
+def test_a_data_lake_without_a_principal_says_what_to_give(workspace):
+    with pytest.raises(
+        UserErrorException, match=r"give tenant_id, client_id and client_secret.*container_name='files'"
+    ):
+        Datastore.register_azure_data_lake_gen2(workspace, "lake", "files", "acct")
 
 
 # Runs
@@ -462,6 +476,17 @@ def test_frames_are_registered_converted_and_partitioned(workspace, store):
 
 def _paths(files):
     return [(files._workspace.get_default_datastore(), files._definition.sources[0].path + "/*.csv")]
+
+
+def test_a_table_in_partitions_has_every_row_with_its_values(workspace, store):
+    keys = ["a/b", "a_b", ".", "..", "x%2Fy", "ü *?[", None, "", "nan"]
+    frame = pd.DataFrame({"key": keys, "n": range(len(keys))})
+    made = Dataset.Tabular.register_pandas_dataframe(frame, (store, "whole"), "whole", show_progress=False)
+    parted = made.partition_by(["key"], (store, "parted"), show_progress=False)
+    read = parted.to_pandas_dataframe().set_index("n")["key"]
+    assert [read[n] for n in range(6)] == keys[:6]
+    assert [bool(pd.isna(read[n])) for n in range(6, 9)] == [True] * 3  # in a path they are all none
+    assert parted.filter(parted["key"] == "a/b").to_pandas_dataframe()["n"].tolist() == [0]
 
 
 def test_a_query_is_a_table(workspace, tmp_path):

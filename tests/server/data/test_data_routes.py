@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import create_engine, make_url, text
 
 from trainyard.client.data import Data
 from trainyard.client.workspaces import Workspaces
@@ -262,6 +262,42 @@ def test_a_query_is_answered_by_column(database):
     assert answer.kinds == ("number", "text", "bytes")
     assert answer.values == [[1, 2], ["a", None], ["AP8=", None]]
     assert database.query("shop", "SELECT n FROM t ORDER BY n", 1).values == [[1]]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def any_database(request, database):
+    """The name of a datastore with a table t of two rows."""
+    if request.param == "sqlite":
+        return "shop"
+    url = request.getfixturevalue("postgres_schema")
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (n INTEGER)")
+        connection.exec_driver_sql("INSERT INTO t VALUES (1), (2)")
+    engine.dispose()
+    given = make_url(url)
+    location = {"address": given.set(password=None).render_as_string()}
+    secrets = {"password": given.password} if given.password else {}
+    database.register_datastore(NewDatastore("elsewhere", DatastoreKind.SQL, location, secrets))
+    return "elsewhere"
+
+
+@pytest.mark.parametrize("statement", ["DROP TABLE t", "DELETE FROM t", "INSERT INTO t (n) VALUES (3)", "", "-- none"])
+def test_a_query_changes_nothing(database, any_database, statement):
+    with pytest.raises(DataRefused):
+        database.query(any_database, statement)
+    assert database.query(any_database, "SELECT n FROM t ORDER BY n").values == [[1, 2]]
+
+
+def test_a_query_is_asked_as_it_is_written(database, any_database):
+    asked = "SELECT ':name' AS a, '100%' AS b, '%s' AS c, n FROM t WHERE n % 2 = 1"
+    assert database.query(any_database, asked).values == [[":name"], ["100%"], ["%s"], [1]]
+
+
+def test_a_database_that_is_not_there_is_said_and_not_made(data, tmp_path):
+    with pytest.raises(DataRefused, match=r"There is no database .*typo\.db"):
+        data.register_datastore(NewDatastore("x", DatastoreKind.SQL, {"address": f"sqlite:///{tmp_path}/typo.db"}))
+    assert not (tmp_path / "typo.db").exists()
 
 
 def test_what_a_query_cannot_do(database):

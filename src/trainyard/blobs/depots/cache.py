@@ -108,8 +108,8 @@ class DataCache:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(_THREADS) as pool:
-            pending = [pool.submit(one, entry) for entry in entries]
-            try:
+            try:  # around all of it: who is told to end may be told while the threads start
+                pending = [pool.submit(one, entry) for entry in entries]
                 return [result_of(future) for future in pending]
             except BaseException:
                 stop.set()

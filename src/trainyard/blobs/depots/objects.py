@@ -1,5 +1,5 @@
-"""Buckets and containers: S3 and Azure Blob, by obstore (`pip install trainyard[objects]`). Only the service uses it:
-credentials do not leave it."""
+"""Buckets and containers: S3, Azure Blob and Data Lake, by obstore (`pip install trainyard[objects]`). Only the service
+uses it: credentials do not leave it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def object_depot(kind: DatastoreKind, location: dict[str, Any], secrets: dict[st
     """`private`: the store's own address may be one of the service's network."""
     if kind not in _MAKERS:
         raise DataRefused(f"{kind.value} stores cannot be used here. Use a blob container or an S3 bucket.")
-    if endpoint := _endpoint(location):
-        _check_address(endpoint, private=private)
+    for address in filter(None, (_endpoint(location), location.get("authority_url"))):
+        _check_address(address, private=private)
     try:
         import obstore
     except ImportError as error:
@@ -54,8 +54,9 @@ class ObjectDepot(Depot):
         try:
             for page in self._obstore.list(self._store, prefix=prefix or None, chunk_size=1000):
                 for about in page:
-                    if not about["path"].endswith("/"):
-                        yield self._file(about)
+                    file = self._file(about)
+                    if file.size or self.look(file.path) is not None:  # else the mark of a folder, which obstore
+                        yield file  # lists without the slash that its name ends with
         except self._obstore.exceptions.BaseError as error:
             raise self._told(error, folder) from error
 
@@ -106,6 +107,8 @@ class ObjectDepot(Depot):
     def _first_page(self) -> None:
         try:
             next(iter(self._obstore.list(self._store, prefix=self._prefix or None, chunk_size=1)), None)
+        except self._obstore.exceptions.InvalidPathError:
+            return  # who is told of a name has been let in
         except self._obstore.exceptions.BaseError as error:
             raise self._told(error, "") from error
 
@@ -144,6 +147,12 @@ class ObjectDepot(Depot):
             return NoSuchData(f"The {where} is not there. Check its name and region.")
         if "NoSuchBucket" in said or "ContainerNotFound" in said:
             return NoSuchData(f"The {where} is not there. Check its name and region.")
+        if isinstance(error, kinds.InvalidPathError):
+            name = said.partition('"')[2].partition('"')[0]
+            return DataRefused(
+                f"The {where} has an object named {name!r}, which cannot be a path. Rename it or delete it, or name a "
+                "folder that does not have it."
+            )
         if isinstance(error, kinds.PreconditionError):
             return DataChanged(f"{path} of the {where} changed while it was read. Try again.")
         return DataAway(f"The {where} does not answer ({type(error).__name__}). Check its endpoint, and try again.")
@@ -182,6 +191,11 @@ def _azure(location: dict[str, Any], secrets: dict[str, str]) -> Any:
         config["account_key"] = key
     elif token := secrets.get("sas_token"):
         config["sas_key"] = token.lstrip("?")
+    elif secret := secrets.get("client_secret"):
+        config |= {name: location[name] for name in ("tenant_id", "client_id")} | {"client_secret": secret}
+        if authority := location.get("authority_url"):
+            config["authority_host"] = authority.rstrip("/")
+            client["allow_http"] = client.get("allow_http") or authority.startswith("http://")
     else:
         config["skip_signature"] = True
     return AzureStore(
@@ -192,7 +206,8 @@ def _azure(location: dict[str, Any], secrets: dict[str, str]) -> Any:
     )
 
 
-_MAKERS = {DatastoreKind.S3: _s3, DatastoreKind.BLOB: _azure}
+# a Data Lake's files are the account's blobs too
+_MAKERS = {DatastoreKind.S3: _s3, DatastoreKind.BLOB: _azure, DatastoreKind.DATA_LAKE: _azure}
 
 
 _NO = (
@@ -203,6 +218,7 @@ _NO = (
     "InvalidAuthenticationInfo",
     "403 Forbidden",
     "401 Unauthorized",
+    "AADSTS",  # what Azure's own sign-in calls its reasons
 )
 
 
@@ -223,7 +239,7 @@ def _endpoint(location: dict[str, Any]) -> str | None:
 def _check_address(endpoint: str, *, private: bool) -> None:
     parts = urllib.parse.urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise DataRefused(f"{endpoint!r} is no http or https address. Correct the datastore's endpoint.")
+        raise DataRefused(f"{endpoint!r} is no http or https address. Correct what the datastore was registered with.")
     if not private:
         refuse_private_host(parts.hostname, parts.port)
 

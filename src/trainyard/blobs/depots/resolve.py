@@ -69,12 +69,12 @@ def _files(source: DataSource, depot: Depot) -> tuple[Depot, list[DataFile]]:
             raise NoSuchData(f"There is nothing at {source.path}. Check the address.")
         return depot, [file]
     path = checked_path(source.path)
+    files: list[DataFile] = []
     if is_pattern(path):
         files = [file for file in depot.list(fixed_folder(path)) if matches(path, file.path)]
-    elif path and (file := depot.look(path)) is not None:
-        files = [file]
-    else:
-        files = list(depot.list(path))
+    if not files:  # names may have brackets too
+        alone = depot.look(path) if path else None
+        files = [alone] if alone is not None else list(depot.list(path))
     if not files:
         raise NoSuchData(f"{said(source)} matches no file. Check the path, and that the files were uploaded.")
     return depot, files
@@ -130,7 +130,7 @@ def _named(found: list[tuple[DataSource, Depot, list[DataFile]]]) -> list[Entry]
 
 def _top(source: DataSource, files: list[DataFile]) -> str:
     path = checked_path(source.path)
-    if is_pattern(path):
+    if is_pattern(path) and any(matches(path, file.path) for file in files):
         return fixed_folder(path)
     alone = len(files) == 1 and files[0].path == path
     return path.rpartition("/")[0] if alone else path
@@ -212,6 +212,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "and": lambda a, b: a and b,
     "or": lambda a, b: a or b,
     "not": lambda a: not a,
+    "null": lambda a: a is None,
     "contains": lambda a, b: b in a,
     "starts": lambda a, b: a.startswith(b),
     "ends": lambda a, b: a.endswith(b),

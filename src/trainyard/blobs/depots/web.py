@@ -46,6 +46,8 @@ class WebDepot(Depot):
             with connection:
                 if response.status in (404, 410):
                     return None
+                if response.status == 416:  # not even a first byte: it is empty
+                    return DataFile(path, 0, _version(response), _changed(response))
                 self._checked(response, path)
                 return DataFile(path, self._size(response, path), _version(response), _changed(response))
 

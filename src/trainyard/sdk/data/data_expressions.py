@@ -29,10 +29,10 @@ class RecordFieldExpression:
         return self._with("le", other)
 
     def __eq__(self, other: object) -> RecordFieldExpression:  # type: ignore[override]
-        return self._with("eq", other)
+        return self.is_null() if other is None else self._with("eq", other)
 
     def __ne__(self, other: object) -> RecordFieldExpression:  # type: ignore[override]
-        return self._with("ne", other)
+        return ~self.is_null() if other is None else self._with("ne", other)
 
     def __and__(self, other: Any) -> RecordFieldExpression:
         return self._with("and", other)
@@ -44,13 +44,13 @@ class RecordFieldExpression:
         return RecordFieldExpression(["not", self.said])
 
     def contains(self, text: str) -> RecordFieldExpression:
-        return self._with("contains", text)
+        return self._with("contains", _text(text))
 
     def starts_with(self, text: str) -> RecordFieldExpression:
-        return self._with("starts", text)
+        return self._with("starts", _text(text))
 
     def ends_with(self, text: str) -> RecordFieldExpression:
-        return self._with("ends", text)
+        return self._with("ends", _text(text))
 
     def is_null(self) -> RecordFieldExpression:
         return RecordFieldExpression(["null", self.said])
@@ -70,6 +70,12 @@ def wire_of(expression: Any) -> list[Any]:
     return expression.said
 
 
+def _text(text: Any) -> str:
+    if not isinstance(text, str):
+        raise UserErrorException(f"What is looked for in a column is text, not {text!r}. Write it in quotes.")
+    return text
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, RecordFieldExpression):
         return value.said
@@ -79,6 +85,6 @@ def _plain(value: Any) -> Any:
         return ["time", value.isoformat()]
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         return value.item()
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, bool | int | float | str):
         return value
     raise UserErrorException(f"A condition compares with numbers, text and times, not with a {type(value).__name__}.")

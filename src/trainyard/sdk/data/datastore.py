@@ -69,6 +69,49 @@ class Datastore(Refused):
         )
 
     @staticmethod
+    def register_azure_data_lake_gen2(
+        workspace: Workspace,
+        datastore_name: str,
+        filesystem: str,
+        account_name: str,
+        tenant_id: str | None = None,
+        client_id: str | None = None,
+        client_secret: str | None = None,
+        resource_url: str | None = None,
+        authority_url: str | None = None,
+        protocol: str | None = None,
+        endpoint: str | None = None,
+        overwrite: bool = False,
+        subscription_id: str | None = None,
+        resource_group: str | None = None,
+        grant_workspace_access: bool = False,
+    ) -> Any:
+        """Reached as a service principal. `endpoint` and `authority_url` may be whole addresses."""
+        no_effect(
+            "Datastore.register_azure_data_lake_gen2",
+            resource_url=resource_url,
+            grant_workspace_access=grant_workspace_access or None,
+            subscription_id=subscription_id,
+            resource_group=resource_group,
+        )
+        if not (tenant_id and client_id and client_secret):
+            raise UserErrorException(
+                "A Data Lake is reached as a service principal here: give tenant_id, client_id and client_secret. With "
+                "the account's key or a SAS token its files are a blob container's: "
+                f"Datastore.register_azure_blob_container(workspace, {datastore_name!r}, "
+                f"container_name={filesystem!r}, account_name={account_name!r}, account_key=...)."
+            )
+        location = {
+            **_azure_location(filesystem, account_name, protocol, endpoint),
+            "credential": "principal",
+            "tenant_id": tenant_id,
+            "client_id": client_id,
+            "authority_url": authority_url,
+        }
+        secrets: dict[str, str | None] = {"client_secret": client_secret}
+        return _register(workspace, datastore_name, DatastoreKind.DATA_LAKE, location, secrets, overwrite=overwrite)
+
+    @staticmethod
     def register_s3_bucket(
         workspace: Workspace,
         datastore_name: str,
@@ -273,8 +316,8 @@ def _azure_location(
     account: str,
     protocol: str | None,
     endpoint: str | None,
-    sas_token: str | None,
-    account_key: str | None,
+    sas_token: str | None = None,
+    account_key: str | None = None,
 ) -> dict[str, Any]:
     if sas_token and account_key:
         raise UserErrorException("Give a sas_token or an account_key, not both.")

@@ -160,6 +160,18 @@ class AzureFileDatastore(AzureBlobDatastore):
     pass
 
 
+class AzureDataLakeGen2Datastore(AzureBlobDatastore):
+    @property
+    def tenant_id(self) -> str:
+        return str(self._record.location.get("tenant_id", ""))
+
+    @property
+    def client_id(self) -> str:
+        return str(self._record.location.get("client_id", ""))
+
+    client_secret = None
+
+
 class S3Datastore(FileStorage):
     @property
     def bucket(self) -> str:
@@ -185,6 +197,7 @@ class SqlDatastore(AbstractDatastore):
 _KINDS: dict[DatastoreKind, type[AbstractDatastore]] = {
     DatastoreKind.BLOB: AzureBlobDatastore,
     DatastoreKind.FILE_SHARE: AzureFileDatastore,
+    DatastoreKind.DATA_LAKE: AzureDataLakeGen2Datastore,
     DatastoreKind.S3: S3Datastore,
     DatastoreKind.FOLDER: FolderDatastore,
     DatastoreKind.SFTP: SftpDatastore,

@@ -16,19 +16,27 @@ def untried(what: str, instead: str) -> NoReturn:
 
 class Refused:
     @staticmethod
-    def register_azure_file_share(*_: Any, **__: Any) -> NoReturn:
-        untried("An Azure file share", f"{_MOUNTED} Or use a blob container: register_azure_blob_container(...).")
+    def register_azure_file_share(
+        workspace: Any = None,
+        datastore_name: str = "name",
+        file_share_name: str = "share",
+        account_name: str = "account",
+        *_: Any,
+        **__: Any,
+    ) -> NoReturn:
+        del workspace
+        untried(
+            "An Azure file share",
+            f"Mount it on the nodes (//{account_name}.file.core.windows.net/{file_share_name}) and register the folder "
+            f"under the same name: Datastore.register_folder(workspace, {datastore_name!r}, "
+            f"'/mnt/{file_share_name}'). Or copy its files into a blob container: register_azure_blob_container(...).",
+        )
 
     @staticmethod
     def register_azure_data_lake(*_: Any, **__: Any) -> NoReturn:
-        untried("Azure Data Lake Gen1, which Azure has switched off,", "Use register_azure_blob_container(...).")
-
-    @staticmethod
-    def register_azure_data_lake_gen2(*_: Any, **__: Any) -> NoReturn:
         untried(
-            "Data Lake Gen2 with a service principal",
-            "Its files can be reached as blobs: register_azure_blob_container(workspace, name, "
-            "container_name=<filesystem>, account_name=<account>, account_key=... or sas_token=...).",
+            "Azure Data Lake Gen1, which Azure has switched off,",
+            "Use register_azure_data_lake_gen2(...), or register_azure_blob_container(...).",
         )
 
     @staticmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import re
+import urllib.parse
 from typing import Any
 
 from trainyard.sdk.errors import UserErrorException
@@ -13,6 +14,9 @@ _KEY = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 _TIMES = {"yyyy": ("%Y", r"\d{4}"), "MM": ("%m", r"\d{2}"), "dd": ("%d", r"\d{2}")}
 _TIMES |= {"HH": ("%H", r"\d{2}"), "mm": ("%M", r"\d{2}"), "ss": ("%S", r"\d{2}")}
 
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # as Hive and Spark name the folder of rows that have none
+_PLAIN = " !#$&'()+,;=@{}~"  # of what letters, digits and '_.-' are not; the rest is written %2F, as those write it
 
 _SPANS = {"ss": 1, "mm": 60, "HH": 3600, "dd": 86400, "MM": 31 * 86400, "yyyy": 366 * 86400}  # seconds, at most
 
@@ -40,10 +44,22 @@ def values_of(form: str, path: str) -> dict[str, Any]:
     pattern, times = _compiled(form)
     if (found := pattern.search(path)) is None:
         raise UserErrorException(f"{path!r} does not fit the partition_format {form!r}. Correct the format.")
-    values: dict[str, Any] = dict(found.groupdict())
+    values: dict[str, Any] = {name: _value_of(folder) for name, folder in found.groupdict().items()}
     for name, said in times.items():
         values[name] = datetime.datetime.strptime(values[name], said)  # noqa: DTZ007 - paths name no zone
     return values
+
+
+def as_folder(value: Any) -> str:
+    """A value as the name of a folder, from which values_of has it again as text."""
+    if value is None or str(value) in ("", "nan", "NaT", "<NA>"):
+        return _NO_VALUE
+    text = str(value)
+    return "%2E" * len(text) if text in (".", "..") else urllib.parse.quote(text, safe=_PLAIN)
+
+
+def _value_of(folder: str) -> str | None:
+    return None if folder == _NO_VALUE else urllib.parse.unquote(folder)
 
 
 @functools.lru_cache(maxsize=64)

@@ -41,6 +41,9 @@ class DataType:
     def __init__(self, kind: str, formats: list[str] | None = None) -> None:
         self.kind, self.formats = kind, formats
 
+    def __repr__(self) -> str:
+        return f"DataType.to_{self.kind}({', '.join(map(repr, self.formats or ()))})"
+
     @staticmethod
     def to_string() -> DataType:
         return DataType("string")

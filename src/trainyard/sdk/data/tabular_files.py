@@ -8,6 +8,7 @@ import uuid
 from typing import Any
 
 from trainyard.contract.data import DatasetDefinition, DataSource
+from trainyard.sdk.data.partitions import as_folder
 from trainyard.sdk.data.tabular_plan import wanted
 from trainyard.sdk.data.transfers import upload
 from trainyard.sdk.errors import UserErrorException
@@ -53,7 +54,8 @@ def partitioned(dataset: Any, keys: Any, target: Any, name: str | None, show: bo
         for number, (values, rows) in enumerate(frame.groupby(keys, dropna=False)):
             file = os.path.join(aside, f"{number}.parquet")
             _as_parquet(rows.drop(columns=keys), file)
-            files.append((file, "/".join([*map(_as_folder, values), "part-00000.parquet"])))
+            # no two of one name: what is empty and what has no value are in one folder
+            files.append((file, "/".join([*map(as_folder, values), f"part-{number:05}.parquet"])))
         upload(store._depot(), files, top, overwrite=True, show=show)
     form = "/".join([top, *(f"{{{key}}}" for key in keys), "*.parquet"])
     path = (store, f"{top}/**/*.parquet")
@@ -75,12 +77,6 @@ def _as_parquet(frame: Any, file: str, **options: Any) -> None:
             f"The table cannot be written as Parquet: {said}. Give each column values of one type, such as "
             "frame.astype({'column': str})."
         ) from error
-
-
-def _as_folder(value: Any) -> str:
-    """A value as the name of a folder: what could be more than a name is replaced."""
-    text = "".join("_" if letter in "/\\" or ord(letter) < 32 else letter for letter in str(value))
-    return text if text not in ("", ".", "..") else "_"
 
 
 def _default_store(dataset: Any) -> Any:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import operator
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -63,78 +61,14 @@ def _read_parquet(pandas: Any, definition: DatasetDefinition, plan: Plan, parts:
     return pandas.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
 
-def _read_delimited(pandas: Any, definition: DatasetDefinition, plan: Plan, parts: Parts) -> Any:
-    reader, frames, left = definition.reader, [], plan.rows
-    names: list[str] | None = None
-    known = dict.fromkeys(_made_columns(definition))
-    for at, (entry, path) in enumerate(chain.from_iterable(parts)):
-        header = reader["header"]
-        has_header = header in ("ALL_FILES_HAVE_SAME_HEADERS", "COMBINE_ALL_FILES_HEADERS") or (
-            header == "ONLY_FIRST_FILE_HAS_HEADERS" and at == 0
-        )
-        given = names if header != "COMBINE_ALL_FILES_HEADERS" and not has_header else None
-        frame = _read_one_delimited(pandas, reader, path, entry.path, plan, left, has_header, given)
-        names = names or frame.attrs["all_columns"]
-        known |= dict.fromkeys(frame.attrs["all_columns"])
-        frame.attrs.clear()
-        frames.append(_with_made_columns(frame, definition, entry))
-        if left is not None:
-            left -= len(frame)
-            if left <= 0:
-                break
+def _read_delimited(pandas: Any, definition: DatasetDefinition, plan: Plan, files: Parts) -> Any:
+    from trainyard.sdk.data.tabular_delimited import read_delimited
+
+    parts = read_delimited(pandas, definition.reader, plan, files)
+    known = dict.fromkeys(chain(_made_columns(definition), *(part.columns for part in parts)))
     have_names(known, [*(plan.columns or ()), *_typed_columns(definition)])
+    frames = [_with_made_columns(part.frame, definition, part.entry) for part in parts]
     return pandas.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
-
-
-def _read_one_delimited(
-    pandas: Any,
-    reader: dict[str, Any],
-    path: str,
-    name: str,
-    plan: Plan,
-    rows: int | None,
-    has_header: bool,
-    names: list[str] | None,
-) -> Any:
-    by_line = reader["separator"] in ("\n", "\r\n")  # each line is one value: nothing in it separates or quotes
-    options: dict[str, Any] = {
-        "sep": "\x1f" if by_line else reader["separator"],
-        "quoting": csv.QUOTE_NONE if by_line else csv.QUOTE_MINIMAL,
-        "encoding": reader["encoding"],
-        "header": 0 if has_header else None,
-        "compression": "gzip" if name.endswith(".gz") else "infer",
-        "engine": "c" if by_line or len(reader["separator"]) == 1 else "python",
-        "dtype": None if reader["infer"] else str,
-        "index_col": False,  # else a row of one value too many would move every value into the column before its own
-    }
-    if reader["empty_as_string"]:
-        options |= {"keep_default_na": False, "na_values": []}
-    try:
-        head = list(pandas.read_csv(path, nrows=0 if has_header else 1, **options).columns)
-        if not has_header:
-            head = names or [f"Column{number}" for number in range(1, len(head) + 1)]
-            options["names"] = head
-        head = [str(column) for column in head]
-        wanted_here = None if plan.columns is None else [it for it in head if it in plan.columns]
-        if wanted_here == []:
-            wanted_here = head[:1]  # the rows are counted all the same
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pandas.errors.ParserWarning)  # values would be left out
-            frame = pandas.read_csv(path, nrows=rows, usecols=wanted_here, **options)
-    except pandas.errors.EmptyDataError:
-        frame, head = pandas.DataFrame(columns=names or []), names or []
-    except pandas.errors.ParserWarning as error:
-        raise UserErrorException(
-            f"{name} has rows of more values than the {len(head)} columns of its header. Check separator and header."
-        ) from error
-    except (pandas.errors.ParserError, UnicodeError) as error:
-        said = str(error).strip().rstrip(".")
-        raise UserErrorException(
-            f"{name} cannot be read as delimited text: {said}. Check separator, encoding and header."
-        ) from error
-    frame.columns = [str(column) for column in frame.columns]
-    frame.attrs["all_columns"] = head
-    return times_found(pandas, frame, reader) if reader["infer"] else frame
 
 
 def _read_json_lines(pandas: Any, definition: DatasetDefinition, plan: Plan, parts: Parts) -> Any:
@@ -162,7 +96,11 @@ def _read_json_lines(pandas: Any, definition: DatasetDefinition, plan: Plan, par
                     ) from error
                 if record is not None:
                     records.append(record)
-        frame = times_found(pandas, pandas.DataFrame.from_records(records), reader)
+        frame = pandas.DataFrame.from_records(records)
+        for name in set(reader["types"]) & set(frame.columns):
+            # as it is written: whole numbers beside a null would be read as numbers with a fraction
+            frame[name] = pandas.Series([record.get(name) for record in records], dtype="object")
+        frame = times_found(pandas, frame, reader)
         frames.append(_with_made_columns(frame, definition, entry))
         if left is not None and (left := left - len(frame)) <= 0:
             break

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trainyard.sdk.errors import UserErrorException, sdk_errors
 from trainyard.sdk.progress import Progress
@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from trainyard.blobs.depots.resolve import Entry
     from trainyard.contract.runs import RunFile
 
-T = TypeVar("T")
-
 _THREADS = 8
 
 
 def upload(depot: Depot, files: Sequence[tuple[str, str]], folder: str, *, overwrite: bool, show: bool) -> int:
     """(file here, path below `folder`) for each; answers how many were stored."""
+    from trainyard.blobs.base import in_threads
     from trainyard.blobs.depots.base import checked_path
 
     with sdk_errors():
@@ -37,7 +36,7 @@ def upload(depot: Depot, files: Sequence[tuple[str, str]], folder: str, *, overw
             told(1, _size(path))
 
         # a disk of this machine is not faster for several at once: threads only get into each other's way there
-        each(put, todo, threads=1 if depot.local("") is not None else _THREADS)
+        in_threads(put, todo, 1 if depot.local("") is not None else _THREADS, few=2)
     told.done(skipped=len(targets) - len(todo))
     return len(todo)
 
@@ -53,8 +52,13 @@ def download(entries: Sequence[Entry], folder: str, *, overwrite: bool, show: bo
             f"{existing[0]} exists already. Pass overwrite=True to replace it, or choose another target_path."
         )
     told = Progress(("Downloading", "Downloaded"), len(entries), sum(max(0, it.file.size) for it in entries), show=show)
-    with sdk_errors():
-        cache().copy(entries, folder)
+    try:
+        with sdk_errors():
+            cache().copy(entries, folder)
+    except OSError as error:
+        raise UserErrorException(
+            f"{error.filename or folder} cannot be written: {error.strerror}. Choose another target_path.", error
+        ) from error
     told(len(entries), 0)
     told.done()
     return paths
@@ -68,30 +72,6 @@ def put_run_files(blobs: BlobStore, files: Sequence[RunFile], depot: Depot, fold
                 blobs.write_to(file.digest, path := os.path.join(aside, str(number)))
                 depot.put(f"{folder}/{file.name}", path)
                 os.unlink(path)
-
-
-def each(function: Callable[[T], None], items: Sequence[T], threads: int = _THREADS) -> None:
-    """For every item, several at a time; the first failure ends it."""
-    if len(items) < 2 or threads < 2:
-        for item in items:
-            function(item)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    def work(part: Sequence[T]) -> None:
-        for item in part:
-            function(item)
-
-    with ThreadPoolExecutor(threads) as pool:
-        size = max(1, min(64, len(items) // (4 * _THREADS)))
-        parts = [items[at : at + size] for at in range(0, len(items), size)]
-        pending = [pool.submit(work, part) for part in parts]
-        try:
-            for future in pending:
-                future.result()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
 
 
 def _taken(depot: Depot, targets: Sequence[tuple[str, str]], folder: str) -> set[str]:

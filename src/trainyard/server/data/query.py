@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime
 import decimal
+import os
+from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import Connection, create_engine
 from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
@@ -24,6 +27,9 @@ def check(new: NewDatastore) -> None:
     engine = _engine(new.name, new.location, new.secrets)
     if not new.validate:
         return
+    file = engine.url.database if engine.dialect.name == "sqlite" else None
+    if file and not file.startswith((":", "file:")) and not os.path.isfile(file):  # to connect would make one
+        raise DataRefused(f"There is no database {file} on the service's machine. Check the path of {new.name!r}.")
     try:
         engine.connect().close()
     except SQLAlchemyError as error:
@@ -38,11 +44,15 @@ def ask(context: Context, workspace_id: str, name: str, query: str, limit: int |
     engine = _engine(name, row.location, stores.credentials(context, row.sealed))
     most = min(limit if limit is not None else _MOST_ROWS, _MOST_ROWS)
     try:
-        with engine.connect() as connection:
-            answer = connection.execution_options(stream_results=True).execute(text(query))
-            rows = answer.fetchmany(most + 1)
-            names = tuple(answer.keys())
-            connection.rollback()  # a query reads; what else it did is not kept
+        with _reading(engine) as connection:
+            # as it is written: no ':name' or '%' of it is a parameter
+            answer = connection.execution_options(stream_results=True, no_parameters=True).exec_driver_sql(query)
+            if not answer.returns_rows:
+                raise DataRefused("The statement answers no rows. A dataset is read by a SELECT.")
+            with contextlib.closing(answer):
+                rows = answer.fetchmany(most + 1)
+                names = tuple(answer.keys())
+            connection.rollback()
     except SQLAlchemyError as error:
         raise _told(name, error) from error
     if limit is None and len(rows) > most:
@@ -50,6 +60,20 @@ def ask(context: Context, workspace_id: str, name: str, query: str, limit: int |
     columns = [[row[at] for row in rows[:most]] for at in range(len(names))]
     kinds = tuple(_kind(values) for values in columns)
     return QueryAnswer(names, kinds, [[_plain(value) for value in values] for values in columns])
+
+
+@contextlib.contextmanager
+def _reading(engine: Engine) -> Iterator[Connection]:
+    """A connection that changes nothing. To roll back is not enough: SQLite and MySQL keep a DROP TABLE at once."""
+    with engine.connect() as connection:
+        match engine.dialect.name:
+            case "sqlite":
+                connection.exec_driver_sql("PRAGMA query_only = ON")
+            case "postgresql":
+                connection = connection.execution_options(postgresql_readonly=True)
+            case "mysql" | "mariadb":
+                connection.exec_driver_sql("SET SESSION TRANSACTION READ ONLY")
+        yield connection
 
 
 def _engine(name: str, location: dict[str, Any], secrets: dict[str, str]) -> Engine:
@@ -68,7 +92,8 @@ def _engine(name: str, location: dict[str, Any], secrets: dict[str, str]) -> Eng
 def _told(name: str, error: SQLAlchemyError) -> DataAway | DataRefused:
     """In the driver's words, without the statement and its address."""
     said = str(getattr(error, "orig", None) or type(error).__name__).strip().splitlines()
-    sentence = f"The database of datastore {name!r} says: {said[0] if said else 'no'}. Check the query and the address."
+    words = said[0].rstrip(".") if said else "no"
+    sentence = f"The database of datastore {name!r} says: {words}. Check the query and the address."
     return (
         DataAway(sentence)
         if isinstance(error, OperationalError) and error.connection_invalidated
