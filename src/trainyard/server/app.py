@@ -37,11 +37,11 @@ from trainyard.server.sweeps import routes as sweeps
 from trainyard.server.vault import routes as vault
 from trainyard.server.workspaces import routes as workspaces
 
-ROUTERS = (
-    admin.router,
-    workspaces.router,
+ROUTERS = (  # looked through in this order, so what is asked most stands first
     runs.router,
+    workspaces.router,
     computes.router,
+    admin.router,
     environments.router,
     registry.router,
     retention.router,

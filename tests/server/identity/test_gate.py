@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 import pytest
+from fastapi.routing import APIRoute
 from sqlalchemy import text
+from starlette.routing import BaseRoute, Mount, Route
 
 from trainyard.contract.runs import RunRecord
 from trainyard.server.app import create_app
@@ -13,21 +16,25 @@ from trainyard.server.context import Context
 
 
 def every_route(context: Context) -> list[tuple[str, str]]:
-    found = []
-    app = create_app(context)
-    documented = app.routes[-1].app.routes  # type: ignore[attr-defined]
-    for route in [*app.routes, *documented]:
-        if not hasattr(route, "methods"):
+    return list(walk(create_app(context).routes, ""))
+
+
+def walk(routes: Sequence[BaseRoute], below: str) -> Iterator[tuple[str, str]]:
+    for route in routes:
+        if isinstance(route, Mount):
+            yield from walk(route.routes, below + route.path)
             continue
-        path = re.sub(r"\{(\w+)(:\w+)?\}", "1", route.path)  # type: ignore[attr-defined]
-        found += [(method, path) for method in sorted(route.methods or ())]  # type: ignore[attr-defined]
-    return found
+        assert isinstance(route, Route | APIRoute)
+        path = re.sub(r"\{(\w+)(:\w+)?\}", "1", below + route.path)
+        yield from ((method, path) for method in sorted(route.methods or ()))
 
 
 def test_the_walk_sees_all_rooms(context: Context) -> None:
     paths = {path for _, path in every_route(context)}
     for part in ("/status", "/attempts/1/arrive", "/blobs/1", "/workspaces/1/computes", "/workspaces/1/runs/1/log"):
         assert f"/api/v1{part}" in paths
+    for part in ("version", "api/2.0/mlflow/runs/search"):
+        assert f"/mlflow/1/workspaces/1/{part}" in paths
     assert "/openapi.json" in paths
 
 

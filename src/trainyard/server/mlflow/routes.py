@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from trainyard.server.mlflow import artifacts, experiments, inputs, models, registry, runs
 from trainyard.server.mlflow import search as searching
 from trainyard.server.mlflow.wire import Call, Handler, endpoint
 
 _BASE = "/mlflow/{flavour:str}/workspaces/{workspace_id:str}"
-_API = f"{_BASE}/api/2.0"
+_API = "/api/2.0"  # below it
 _CLIENTS = "3.0.0"  # the API we speak is that of this version of MLflow
 
 
@@ -121,13 +121,14 @@ _TABLE: list[tuple[str, str, Handler]] = [
     ("GET", "logged-models/{model_id:str}/artifacts/directories", artifacts.of_model),
 ]
 
-ROUTES = [
+_BELOW = [
     *(Route(f"{_API}/mlflow/{path}", endpoint(handler), methods=verbs.split()) for verbs, path, handler in _TABLE),
     Route(f"{_API}/mlflow-artifacts/artifacts", endpoint(artifacts.listing), methods=["GET"]),
     Route(f"{_API}/mlflow-artifacts/artifacts/{{path:path}}", artifacts.upload, methods=["PUT"]),
     Route(f"{_API}/mlflow-artifacts/artifacts/{{path:path}}", artifacts.download, methods=["GET"]),
     Route(f"{_API}/mlflow-artifacts/artifacts/{{path:path}}", endpoint(artifacts.remove), methods=["DELETE"]),
-    Route(f"{_BASE}/version", version, methods=["GET"]),
-    Route(f"{_BASE}/api/3.0/mlflow/server-info", server_info, methods=["GET"]),
-    Route(f"{_BASE}/api/{{rest:path}}", no_such, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    Route("/version", version, methods=["GET"]),
+    Route("/api/3.0/mlflow/server-info", server_info, methods=["GET"]),
+    Route("/api/{rest:path}", no_such, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
 ]
+ROUTES = [Mount(_BASE, routes=_BELOW)]  # one look at an address tells whether it is one of these
