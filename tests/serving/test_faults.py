@@ -447,6 +447,24 @@ def test_it_comes_back_on_its_port(of_script: OfScript) -> None:
     assert deployed.address == address
 
 
+def test_a_plan_of_another_port_ends_the_front_for_its_keeper_to_start_it_there(of_script: OfScript) -> None:
+    deployed = of_script("import time\ndef init(): pass\ndef run(data): print('begun'); time.sleep(0.3); return 1\n")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    answers: list[int] = []
+    asking = threading.Thread(target=lambda: answers.append(deployed.post("{}").status))
+    asking.start()
+    deployed.until_logged("begun")
+    deployed.replan(dataclasses.replace(deployed.plan, generation=2, port=port))
+    assert deployed.process is not None
+    assert deployed.process.wait(30) == 0
+    deployed.stop()
+    asking.join()
+    assert answers == [200]
+    deployed.start().healthy()
+    assert deployed.address == ("127.0.0.1", port)
+
+
 def test_a_port_that_is_taken(written, service) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

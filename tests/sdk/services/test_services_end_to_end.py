@@ -419,6 +419,10 @@ def test_a_local_service_is_loaded_again(workspace, here, ended):
     (here / "score.py").write_text(SCORE.replace('"weights"', '"weights.txt"').replace("FIRST", "RELOADED"))
     service.reload()
     assert service.run('{"data": [1]}')["by"] == "RELOADED"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        other = free.getsockname()[1]
+    service.update(deployment_config=LocalWebservice.deploy_configuration(port=other), wait=True)
+    assert (service.port, service.run('{"data": [1]}')["by"]) == (other, "RELOADED")
     assert [it.name for it in LocalWebservice.list(workspace)] == ["local"]
     service.delete()
     assert service.state == "deleted"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from trainyard.contract.endpoints import OperationState, Scaling, ServiceKind, Share
@@ -55,6 +57,8 @@ def test_the_plan_holds_the_newest_that_can_be_served() -> None:
         ([revision(1, Step.LIVE)], status(3, H, ("1", H)), True, (H, SUCCEEDED, {})),
         ([revision(1, Step.LIVE)], status(3, U, ("1", T)), True, (U, SUCCEEDED, {})),
         ([revision(1, Step.LIVE)], None, False, (U, RUNNING, {})),
+        ([revision(1, Step.LIVE)], status(3, T, ("1", T)), True, (T, RUNNING, {})),  # its front was started again
+        ([revision(1, Step.LIVE)], replace(status(3, T, ("1", H)), serving=2), True, (H, SUCCEEDED, {})),
         ([revision(1, Step.LIVE)], status(2, H, ("1", H)), True, (T, RUNNING, {})),
         (
             [revision(1, Step.LIVE), revision(2, Step.TRIAL)],

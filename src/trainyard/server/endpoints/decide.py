@@ -164,7 +164,8 @@ def judge(revisions: Sequence[Revision], status: ServiceStatus | None, plan: int
         tried = [it for it in planned(revisions) if it.step is Step.TRIAL]
         steps |= {it.key: Step.FAILED for it in tried}
         errors |= {it.key: status.error or "The service did not start. See get_logs()." for it in tried}
-    return _verdict(revisions, steps, errors, workers, status if heard else None, alive)
+    starting = status is not None and status.state is ServiceState.TRANSITIONING and not status.serving
+    return _verdict(revisions, steps, errors, workers, status if heard and not starting else None, alive)
 
 
 def _after(step: Step, scorer: ScorerStatus) -> Step:
@@ -203,7 +204,7 @@ def _verdict(
 
 def _state(status: ServiceStatus | None, *, alive: bool, failed: bool) -> ServiceState:
     """Of a service that has a version that served. A revision that `failed` leaves the one before it serving."""
-    if status is None:  # what was asked for last has not been heard of
+    if status is None:  # what was asked for last has not been heard of, or the front has just been started again
         waiting = ServiceState.HEALTHY if failed else ServiceState.TRANSITIONING
         return waiting if alive else ServiceState.UNHEALTHY
     if status.state in (ServiceState.HEALTHY, ServiceState.TRANSITIONING):
