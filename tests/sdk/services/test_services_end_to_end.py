@@ -297,14 +297,18 @@ def test_an_update_fails_no_request(workspace, here, model, ended):
 
 
 def test_a_version_that_does_not_start_leaves_the_old_one_serving(workspace, here, model, ended):
-    service = deployed(ended, workspace, "keeps", [model], config(), AciWebservice.deploy_configuration())
+    configuration = AksWebservice.deploy_configuration(num_replicas=1)
+    service = deployed(ended, workspace, "keeps", [model], config(), configuration)
     (here / "score.py").write_text("def init():\n    raise ValueError('no such thing')\ndef run(data):\n    return 1\n")
     service.update(inference_config=config())
     with pytest.raises(WebserviceException, match="ValueError: no such thing"):
         service.wait_for_deployment()
     assert service.run('{"data": [1]}')["by"] == "FIRST"
     service.update_deployment_state()
-    assert service.state == "Healthy"
+    assert (service.state, service.error.partition("\n")[0]) == ("Healthy", "ValueError: no such thing")
+    service.update(num_replicas=2)
+    service.wait_for_deployment()
+    assert (service.num_replicas, service.error, service.run('{"data": [1]}')["by"]) == (2, None, "FIRST")
     (here / "score.py").write_text(SCORE.replace("FIRST", "MENDED"))
     service.update(inference_config=config())
     service.wait_for_deployment()
