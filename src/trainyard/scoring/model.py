@@ -253,11 +253,13 @@ def _names(ports: Sequence[Port]) -> str:
 
 
 def _decoded(value: Any) -> Any:
-    if isinstance(value, dict):
-        if set(value) != {"b64"}:
-            raise ValueError('an object must be {"b64": …}')
-        return base64.b64decode(value["b64"])
-    return [_decoded(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and set(value) == {"b64"} and isinstance(value["b64"], str):
+        return base64.b64decode("".join(value["b64"].split()), validate=True)  # some encoders break lines
+    raise TypeError(f'{json.dumps(value)} is neither text nor {{"b64": …}}')
 
 
 def _predictions(outputs: Arrays) -> Any:
