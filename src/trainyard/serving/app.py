@@ -221,7 +221,6 @@ class Pages:
             return JSONResponse({"message": message}, 404)
         return JSONResponse(documents[asked])
 
-
     async def model(self, request: HttpRequest) -> Response:
         """Which versions there are, as TensorFlow Serving says it. Whatever the model is called: there is one."""
         if request.method == "POST":
