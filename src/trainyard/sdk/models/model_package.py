@@ -166,14 +166,14 @@ def package(
     from trainyard.contract.names import new_id
     from trainyard.sdk.errors import AzureMLException
     from trainyard.sdk.models.model import Model
-    from trainyard.sdk.services.deploy import as_users, check_no_code, model_refs
+    from trainyard.sdk.services.deploy import as_users, check_no_code, model_refs, scoring_code
 
     if not generate_dockerfile:
         no_effect("Model.package", generate_dockerfile=False)
     refs = model_refs(workspace, models)
     if inference_config is None:
         check_no_code(refs)
-    code = inference_config._code(workspace) if inference_config is not None else None
+    code = scoring_code(workspace, inference_config)
     if code is not None and code.environment.user_managed:
         raise WebserviceException(
             "A package brings its own Python, so its environment cannot be user-managed. Name the packages it needs in "
