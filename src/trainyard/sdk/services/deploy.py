@@ -92,7 +92,7 @@ def scoring_code(workspace: Workspace, inference_config: Any) -> CodeSpec | None
 
 
 def model_refs(workspace: Workspace, models: Any, *, local: bool = False) -> tuple[ModelRef, ...]:
-    """Models, their ids (`name`, `name:3`, `name@alias`), and for local services paths of files that nobody registered."""
+    """Models, their ids (`name`, `name:3`, `name@alias`), and for local services paths of files not registered."""
     if models is None:
         models = []
     if not isinstance(models, list | tuple | set):
