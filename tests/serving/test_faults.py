@@ -369,6 +369,25 @@ def test_a_new_version_comes_without_a_failed_request(written, service) -> None:
     assert (status.generation, status.serving) == (2, 2)
 
 
+def test_a_body_that_arrives_while_its_version_goes_is_answered_by_the_next(written, service) -> None:
+    answers = "def init(): pass\ndef run(data): return {!r}\n"
+    deployed = service(scorer(written(answers.format("old"), "old")), scoring_timeout_ms=2000).start().healthy()
+    before = deployed.workers()[0]
+    asked = deployed.connection()
+    asked.putrequest("POST", "/score")
+    asked.putheader("Content-Length", "2")
+    asked.endheaders(b"{")
+    assert deployed.get("/").status == 200  # on another connection: the first one's head has been read by now
+    new = scorer(written(answers.format("new"), "new"))
+    deployed.replan(dataclasses.replace(deployed.plan, generation=2, scorers=(new,)))
+    deployed.healthy()
+    before.wait(10)
+    asked.send(b"}")
+    reply = asked.getresponse()
+    assert (reply.status, reply.read()) == (200, b'"new"')
+    asked.close()
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [

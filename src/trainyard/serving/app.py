@@ -122,6 +122,9 @@ class Scoring:
             version = pool.scorer.version
             with self._state.bodies.room() as room:
                 body = await room.read(given.get(b"content-length", b""), receive)
+                if pool not in self._state.router.pools:  # another plan has the traffic by now
+                    pool = self._choose(given.get(VERSION_HEADER, b""))
+                    version = pool.scorer.version
                 status, headers, answer = await self._score(pool, scope, receive, body)
         except Refusal as refusal:
             status, headers, answer = refusal.status, [*_JSON, *refusal.headers], _message(refusal.message)
