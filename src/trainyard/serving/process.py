@@ -96,7 +96,11 @@ class Worker(asyncio.Protocol):
 
     async def start(self, init_timeout_s: float) -> Ready:
         """Until init() is over. Raises WorkerDied with its reason."""
-        ours, theirs = socket.socketpair()
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            self.ended = f"There is no socket for a scoring process: {error.strerror or error}."
+            raise WorkerDied(self.ended) from error
         try:
             self._process = await asyncio.create_subprocess_exec(
                 self._launch.interpreter,
