@@ -11,7 +11,15 @@ import pytest
 from trainyard.contract.errors import ModelRefused, PickleRefused
 from trainyard.contract.models import ModelRecord
 from trainyard.contract.serving import ScorerKind
-from trainyard.server.endpoints.nocode import NoCode, environment_of, packages_in, recognise, serves, warnings_of
+from trainyard.server.endpoints.nocode import (
+    NoCode,
+    environment_of,
+    packages_in,
+    recognise,
+    serves,
+    versioned,
+    warnings_of,
+)
 
 
 def model(framework: str | None, version: str | None = None) -> ModelRecord:
@@ -50,7 +58,7 @@ EXPORTED = archive("net/archive_format", "net/models/model.json")
     ],
 )
 def test_layouts(framework: str, files: list[str], kind: ScorerKind, path: str) -> None:
-    content = {"script.pt": SCRIPT, "exported.pt2": EXPORTED, "model.pkl": b"", "model": b""}
+    content = {"script.pt": SCRIPT, "exported.pt2": EXPORTED}
     found = recognise(model(framework), files, lambda name: io.BytesIO(content[name]), allow_pickle=True)
     assert (found.kind, found.path) == (kind, path)
 
@@ -92,7 +100,7 @@ def test_the_framework_s_version_is_asked_for_and_may_be_replaced() -> None:
 def test_the_version_that_a_pickle_names_counts() -> None:
     estimator = pickle.dumps({"coef_": b"\0" * 100, "_sklearn_version": "1.9.1"})
     said = model("ScikitLearn", "0.19.1")
-    found = recognise(said, ["m.pkl"], lambda name: io.BytesIO(estimator), allow_pickle=True)
+    found = versioned(NoCode(ScorerKind.SKLEARN, "m.pkl", pickle=True), lambda name: io.BytesIO(estimator))
     [entry] = environment_of(said, found)["python"]["condaDependencies"]["dependencies"]
     assert entry["pip"][0] == "scikit-learn==1.9.1"
     assert warnings_of(said, found) == (

@@ -111,6 +111,7 @@ def _way(context: Context, workspace_id: str, spec: VersionSpec) -> tuple[_Way, 
         model, found = checks.recognised(context, tx, workspace_id, spec)
     if (own := _of_training(context, model, found.kind)) is not None:
         return _Way(own, found.kind, found.path, relax=True), model.resources
+    found = checks.versioned(context, model, found)
     made = EnvironmentSpec(name=f"no-code-{found.kind.value}", definition=nocode.environment_of(model, found))
     warnings = nocode.warnings_of(model, found)
     return _Way(made, found.kind, found.path, relax=True, warnings=warnings), model.resources

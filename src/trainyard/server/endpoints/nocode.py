@@ -7,7 +7,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from trainyard.contract.errors import ModelRefused, PickleRefused
@@ -60,6 +60,11 @@ def recognise(model: ModelRecord, files: Sequence[str], opened: Opened, *, allow
     if found.pickle and not allow_pickle:
         raise PickleRefused(model.id, found.path)
     return found
+
+
+def versioned(found: NoCode, opened: Opened) -> NoCode:
+    """With the framework's version that the model's file names. Reads some megabytes of it."""
+    return replace(found, framework_version=sklearn_version(opened(found.path))) if found.pickle else found
 
 
 def environment_of(model: ModelRecord, found: NoCode) -> dict[str, Any]:
@@ -172,9 +177,10 @@ def _onnx(model: ModelRecord, files: list[str], opened: Opened) -> NoCode:
 
 
 def _sklearn(model: ModelRecord, files: list[str], opened: Opened) -> NoCode:
+    del opened
     found = _ending(files, *_PICKLES) or files
     if len(found) == 1:
-        return NoCode(ScorerKind.SKLEARN, found[0], pickle=True, framework_version=sklearn_version(opened(found[0])))
+        return NoCode(ScorerKind.SKLEARN, found[0], pickle=True)
     raise _refused(model, files, "one estimator in one file, as joblib.dump(model, 'outputs/model.pkl') writes it")
 
 
