@@ -28,6 +28,8 @@ def new_version(
     return changed(workspace, record.versions[-1].spec, models, inference_config)
 
 
-def changed(workspace: Workspace, spec: VersionSpec, models: Any, inference_config: Any) -> VersionSpec:
-    refs = spec.models if models is None else model_refs(workspace, models)
+def changed(
+    workspace: Workspace, spec: VersionSpec, models: Any, inference_config: Any, *, local: bool = False
+) -> VersionSpec:
+    refs = spec.models if models is None else model_refs(workspace, models, local=local)
     return replace(spec, models=refs, code=scoring_code(workspace, inference_config) or spec.code)
