@@ -16,6 +16,7 @@ from trainyard.server.endpoints.decide import (
     check_shares,
     init_timeout_s,
     judge,
+    kept_ns,
     planned,
     scorers,
     shares,
@@ -137,3 +138,8 @@ def test_how_long_init_may_take(said, expected) -> None:
 def test_a_model_s_own_wish_counts_where_the_deployment_says_nothing() -> None:
     assert workers_of(Scaling(), Resources(cpu=2), ServiceKind.ACI, cores=4) == (2, 2)
     assert workers_of(Scaling(cpu_cores=1), Resources(cpu=2), ServiceKind.ACI, cores=4) == (1, 1)
+
+
+@pytest.mark.parametrize(("timeout_ms", "seconds"), [(None, 90), (1_000, 90), (300_000, 330)])
+def test_files_outlive_the_last_request_that_may_use_them(timeout_ms, seconds) -> None:
+    assert kept_ns(Scaling(timeout_ms=timeout_ms)) == seconds * 10**9

@@ -13,6 +13,7 @@ from trainyard.contract.serving import Scorer, ScorerStatus, ServicePlan, Servic
 
 SECOND = 1_000_000_000
 _MOST_WORKERS = 64
+_KEPT_LONGER_NS = 30 * SECOND
 _AUTOSCALE_TO = 10  # replicas, where autoscaling is on and nobody said how many
 
 
@@ -135,6 +136,11 @@ def init_timeout_s(scalings: Iterable[Scaling]) -> float:
     """What probes would have allowed, where that is longer than ours: a short probe is no reason to give up on a busy
     machine."""
     return max([ServicePlan.init_timeout_s, *(float(it.init_timeout_s) for it in scalings if it.init_timeout_s)])
+
+
+def kept_ns(scaling: Scaling) -> int:
+    """How long the files of a retired revision stay: longer than the front gives its last requests."""
+    return _KEPT_LONGER_NS + max(60 * SECOND, (scaling.timeout_ms or 0) * 1_000_000)
 
 
 def judge(revisions: Sequence[Revision], status: ServiceStatus | None, plan: int, *, alive: bool) -> Verdict:
