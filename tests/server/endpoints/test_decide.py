@@ -86,6 +86,15 @@ def test_why_a_trial_failed_is_kept() -> None:
     assert (verdict.errors, verdict.error) == ({1: "why"}, "why")
 
 
+def test_why_a_service_that_was_healthy_answers_no_more() -> None:
+    no_port = status(3, F, error="The service cannot listen")
+    verdict = judge([revision(1, Step.LIVE)], no_port, 3, alive=False)
+    assert (verdict.state, verdict.operation, verdict.error) == (U, SUCCEEDED, "The service cannot listen")
+    dying = status(3, U, ("1", U), error="The scoring process ended with exit code 1.")
+    verdict = judge([revision(1, Step.LIVE)], dying, 3, alive=True)
+    assert (verdict.state, verdict.error) == (U, "The scoring process ended with exit code 1.")
+
+
 @pytest.mark.parametrize(
     ("asked", "default", "expected"),
     [

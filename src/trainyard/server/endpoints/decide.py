@@ -205,7 +205,10 @@ def _verdict(
         return Verdict(ServiceState.FAILED, OperationState.FAILED, error, steps, errors, workers)
     heard = OperationState.SUCCEEDED if status is not None else OperationState.RUNNING
     operation = OperationState.FAILED if failed else heard
-    return Verdict(_state(status, alive=alive, failed=bool(failed)), operation, error, steps, errors, workers)
+    state = _state(status, alive=alive, failed=bool(failed))
+    if error is None and status is not None and state is ServiceState.UNHEALTHY:
+        error = status.error
+    return Verdict(state, operation, error, steps, errors, workers)
 
 
 def _state(status: ServiceStatus | None, *, alive: bool, failed: bool) -> ServiceState:
