@@ -49,7 +49,17 @@ def test_rows_are_put_together_once_it_is_proven_that_they_may_be() -> None:
     assert scorer.calls[3:] == [3]
 
 
-def test_equal_requests_prove_nothing() -> None:
+@pytest.mark.parametrize("body", [SECOND, {"data": [[1.0, 1.0]]}])
+def test_equal_requests_are_put_together_too(body: Any) -> None:
+    scorer = Scored(lambda x: x.sum(1))
+    answers = answered(scorer.score_many(asked(body, body)))
+    assert answers == [[sum(body["data"][0])]] * 2
+    scorer.calls.clear()
+    assert answered(scorer.score_many(asked(body, body))) == answers
+    assert scorer.calls == [2]
+
+
+def test_equal_requests_alone_prove_nothing() -> None:
     scorer = Scored(lambda x: x - x.mean(0))
     assert answered(scorer.score_many(asked(SECOND, SECOND))) == [[[0.0, 0.0]], [[0.0, 0.0]]]
     assert answered(scorer.score_many(asked(SECOND, {"data": [[7.0, 8.0]]}))) == [[[0.0, 0.0]], [[0.0, 0.0]]]
