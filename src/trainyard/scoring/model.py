@@ -117,9 +117,9 @@ class ModelScorer(Scorer):
         call = group[0].call
         if len(group) > 1 and call not in self._refuted and self.joins(group[0]):
             try:
-                outputs = self._one_call(group)
                 if call not in self._proven:
-                    self._prove(group, outputs)
+                    self._prove(group)
+                outputs = self._one_call(group)
                 return [_answer(asked, output) for asked, output in zip(group, outputs)]
             except _NotRowByRow as error:
                 self._refuted.add(call)
@@ -141,22 +141,17 @@ class ModelScorer(Scorer):
         ends = list(itertools.accumulate(rows))
         return [{name: output[end - count : end] for name, output in outputs.items()} for count, end in zip(rows, ends)]
 
-    def _prove(self, group: list[Asked], outputs: list[Arrays]) -> None:
-        """That a first axis is free does not make its elements independent rows: it may be a sequence. So at first each
-        is scored by itself as well, until different requests were answered alike both ways."""
-        self._compare(group, outputs)
+    def _prove(self, group: list[Asked]) -> None:
+        """That a first axis is free does not make its elements independent rows: it may be a sequence. So at first two
+        different requests, or one and a variation of it, are scored by themselves too, and must be answered alike."""
         first = group[0]
-        if all(_agree(first.arrays, asked.arrays) for asked in group):  # as who measures sends them
-            group = [first, replace(first, arrays=_varied(first.arrays))]
-            if _agree(first.arrays, group[1].arrays):
-                return
-            self._compare(group, self._one_call(group))
-        self._proven.add(first.call)
-
-    def _compare(self, group: list[Asked], outputs: list[Arrays]) -> None:
-        for asked, output in zip(group, outputs):
+        other = next((asked for asked in group if not _agree(first.arrays, asked.arrays)), None)
+        pair = [first, other or replace(first, arrays=_varied(first.arrays))]
+        for asked, output in zip(pair, self._one_call(pair)):
             if not _agree(self.call(asked.arrays, asked.call), output):
                 raise _NotRowByRow("The model answers a request differently when it gets others along with it.")
+        if not _agree(first.arrays, pair[1].arrays):
+            self._proven.add(first.call)
 
     def _alone(self, asked: Asked) -> Answer:
         try:
