@@ -351,10 +351,10 @@ def test_what_makes_no_sense_is_refused_before_anything_is_made(workspace, here,
             config()
     with pytest.raises(WebserviceException, match="There is no entry script"):
         InferenceConfig("nowhere.py", environment=own())
-    for ask in (Model.deploy, Model.package):
-        arguments = (workspace, "none", [model]) if ask is Model.deploy else (workspace, [model])
-        with pytest.raises(WebserviceException, match=r"it must be an InferenceConfig\(entry_script"):
-            ask(*arguments, inference_config="score.py")
+    with pytest.raises(WebserviceException, match=r"it must be an InferenceConfig\(entry_script"):
+        Model.deploy(workspace, "none", [model], "score.py")
+    with pytest.raises(WebserviceException, match=r"it must be an InferenceConfig\(entry_script"):
+        Model.package(workspace, [model], "score.py", generate_dockerfile=True)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         (here / "score.py").write_text(SCORE)
         port = LocalWebservice.deploy_configuration(port=taken.getsockname()[1])
