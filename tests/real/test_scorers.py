@@ -99,7 +99,38 @@ def test_a_savedmodel_as_tensorflow_serving_is_asked(serve: Serve, tmp_path: Pat
     texts = {"signature_name": "upper", "instances": ["abc", {"b64": base64.b64encode(b"xyz").decode()}]}
     assert ask(texts).json == {"predictions": ["ABC", "XYZ"]}
     assert ask({"instances": [[1, 0, 0]]}, "/v1/models/tensorflow:predict").json == {"predictions": [[1.0, 2.0]]}
+    assert deployed.get("/v1/models/tensorflow").json == {
+        "model_version_status": [
+            {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+        ]
+    }
+    told = deployed.get("/v1/models/tensorflow/versions/1/metadata").json
+    assert told["model_spec"] == {"name": "tensorflow", "signature_name": "", "version": "1"}
+    signatures = told["metadata"]["signature_def"]["signature_def"]
+    assert sorted(signatures) == ["add", "serving_default", "upper"]
+    rows = [{"size": "-1", "name": ""}]
+    assert signatures["serving_default"] == {
+        "inputs": {
+            "x": {
+                "dtype": "DT_FLOAT",
+                "tensor_shape": {"dim": [*rows, {"size": "3", "name": ""}], "unknown_rank": False},
+                "name": "x",
+            }
+        },
+        "outputs": {
+            "y": {
+                "dtype": "DT_FLOAT",
+                "tensor_shape": {"dim": [*rows, {"size": "2", "name": ""}], "unknown_rank": False},
+                "name": "y",
+            }
+        },
+        "method_name": "tensorflow/serving/predict",
+    }
+    assert ask({"examples": []}, "/v1/models/tensorflow:classify").status == 404
+    upper = "The input 'text' (object, [?]) does not take what was sent:"
     refusals = [
+        ({"signature_name": "upper", "instances": [{"b64": "*"}]}, upper),
+        ({"signature_name": "upper", "instances": [3]}, upper + ' 3 is neither text nor {"b64": …}'),
         ({"instances": [[1, 2]]}, "The input 'x' (float32, [?, 3]) does not take the shape [1, 2]."),
         ({"instances": []}, '"instances" must be a list with at least one row.'),
         ({"instances": [{"z": [1, 2, 3]}]}, "The request's inputs do not match the model's, which are"),

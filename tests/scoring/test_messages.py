@@ -17,6 +17,7 @@ def test_a_request_answers_to_flask_s_names() -> None:
     made = request(b'{"a": 1}', method="POST", path="/score", query="n=1&n=2&empty=", headers=headers)
     assert (made.method, made.path, made.query_string) == ("POST", "/score", b"n=1&n=2&empty=")
     assert made.url == "http://yard:80/score?n=1&n=2&empty="
+    assert str(made) == "<Request 'http://yard:80/score?n=1&n=2&empty=' [POST]>"
     assert made.get_data() == made.data == made.stream.read() == b'{"a": 1}'
     assert made.get_data(as_text=True) == '{"a": 1}'
     assert (made.json, made.is_json, made.mimetype, made.content_length) == ({"a": 1}, True, "application/json", 8)

@@ -369,6 +369,25 @@ def test_a_new_version_comes_without_a_failed_request(written, service) -> None:
     assert (status.generation, status.serving) == (2, 2)
 
 
+def test_a_body_that_arrives_while_its_version_goes_is_answered_by_the_next(written, service) -> None:
+    answers = "def init(): pass\ndef run(data): return {!r}\n"
+    deployed = service(scorer(written(answers.format("old"), "old")), scoring_timeout_ms=2000).start().healthy()
+    before = deployed.workers()[0]
+    asked = deployed.connection()
+    asked.putrequest("POST", "/score")
+    asked.putheader("Content-Length", "2")
+    asked.endheaders(b"{")
+    assert deployed.get("/").status == 200  # on another connection: the first one's head has been read by now
+    new = scorer(written(answers.format("new"), "new"))
+    deployed.replan(dataclasses.replace(deployed.plan, generation=2, scorers=(new,)))
+    deployed.healthy()
+    before.wait(10)
+    asked.send(b"}")
+    reply = asked.getresponse()
+    assert (reply.status, reply.read()) == (200, b'"new"')
+    asked.close()
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [
@@ -445,6 +464,24 @@ def test_it_comes_back_on_its_port(of_script: OfScript) -> None:
     deployed.stop(signal.SIGKILL)
     deployed.start().healthy()
     assert deployed.address == address
+
+
+def test_a_plan_of_another_port_ends_the_front_for_its_keeper_to_start_it_there(of_script: OfScript) -> None:
+    deployed = of_script("import time\ndef init(): pass\ndef run(data): print('begun'); time.sleep(0.3); return 1\n")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    answers: list[int] = []
+    asking = threading.Thread(target=lambda: answers.append(deployed.post("{}").status))
+    asking.start()
+    deployed.until_logged("begun")
+    deployed.replan(dataclasses.replace(deployed.plan, generation=2, port=port))
+    assert deployed.process is not None
+    assert deployed.process.wait(30) == 0
+    deployed.stop()
+    asking.join()
+    assert answers == [200]
+    deployed.start().healthy()
+    assert deployed.address == ("127.0.0.1", port)
 
 
 def test_a_port_that_is_taken(written, service) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import hashlib
 import itertools
+import socket
 import time
 from collections import Counter
 from types import SimpleNamespace
@@ -12,10 +15,12 @@ from typing import Any, cast
 import pytest
 
 from trainyard.contract.serving import Auth, Scorer
+from trainyard.scoring.wire import Assignment
 from trainyard.serving.bodies import Bodies, BodyRefused
 from trainyard.serving.gate import Gate
 from trainyard.serving.metrics import Metrics
 from trainyard.serving.pool import Pool, process_part
+from trainyard.serving.process import Launch, Worker, WorkerDied
 from trainyard.serving.router import NoSuchVersion, Router
 
 
@@ -128,3 +133,19 @@ def test_an_odd_plan_is_refused_in_words(tmp_path: Any) -> None:
             Folder(str(tmp_path)).plan()
     with pytest.raises(FolderRefused, match="cannot be read: No such file"):
         Folder(str(tmp_path / "none")).plan()
+
+
+def test_a_process_that_no_socket_is_left_for_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """WorkerDied is what those who start processes anew expect of a bad moment."""
+
+    def exhausted() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async def start() -> None:
+        worker = Worker(Launch("/python", "/", {}, Assignment("svc", "1", "script"), log=1), lambda ended: None)
+        with monkeypatch.context() as bad_moment:  # not earlier: the event loop has a pair of its own
+            bad_moment.setattr(socket, "socketpair", exhausted)
+            await worker.start(1.0)
+
+    with pytest.raises(WorkerDied, match="Too many open files"):
+        asyncio.run(start())

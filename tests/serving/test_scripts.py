@@ -54,6 +54,7 @@ def test_paths_of_a_cluster_s_service_and_the_pages_around_it(of_script: OfScrip
     assert deployed.get("/").body == b"Healthy"
     assert deployed.get("/api/v1/service/echo/").body == b"Healthy"
     assert deployed.post("hi", "/elsewhere").status == 404
+    assert deployed.get("/v1/models/echo/metadata").status == 404
     assert deployed.ask("DELETE", "/score").status == 405
     assert deployed.ask("OPTIONS", "/score").status == 200
     swagger = deployed.get("/api/v1/service/echo/swagger.json").json

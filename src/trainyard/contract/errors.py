@@ -284,7 +284,8 @@ class WebserviceExists(Conflict):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"A service named {name} exists already. Update it, delete it first, or deploy with overwrite=True."
+            f"A service named {name} exists already. Update it, delete it first, or deploy with overwrite=True "
+            "(`trainyard deploy --overwrite`)."
         )
 
 

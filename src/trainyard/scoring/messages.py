@@ -194,6 +194,9 @@ class AMLRequest:
         query = f"?{self._request.query}" if self._request.query else ""
         return f"http://{self.host}{self.path}{query}"
 
+    def __repr__(self) -> str:
+        return f"<Request {self.url!r} [{self.method}]>"
+
     @property
     def form(self) -> Values:
         return self._form()[0]

@@ -9,16 +9,17 @@ X is a list of rows, or {name: list of rows} for a model of several inputs. A sc
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, Hashable, Sequence
 
 from trainyard.scoring.results import encode
 from trainyard.scoring.scorer import Refused, Scorer
 from trainyard.scoring.swagger import swagger_2, swagger_3
-from trainyard.scoring.wire import Answer, Request
+from trainyard.scoring.wire import Answer, Assignment, Request
 
 Arrays = Dict[str, Any]  # numpy arrays by the name of the input or output
 
@@ -58,7 +59,11 @@ class _NotRowByRow(Exception):
 
 class ModelScorer(Scorer):
     batches = True
-    _row_by_row = True  # as far as is known
+
+    def __init__(self, assignment: Assignment) -> None:
+        super().__init__(assignment)
+        self._proven: set[Hashable] = set()  # ways to call the model that answer each row by itself
+        self._refuted: set[Hashable] = set()
 
     def ports(self, call: Hashable) -> Sequence[Port]:
         """The inputs of one way to call the model."""
@@ -103,32 +108,50 @@ class ModelScorer(Scorer):
                 answers[at] = answer
         return [answer for answer in answers if answer is not None]
 
+    def joins(self, asked: Asked) -> bool:
+        """Whether requests such as this one can be put together along their first axis."""
+        rows = {array.shape[:1] for array in asked.arrays.values()}
+        return len(rows) == 1 and rows != {()} and all(port.takes_rows for port in self.ports(asked.call))
+
     def _together(self, group: list[Asked]) -> list[Answer]:
-        ports = self.ports(group[0].call)
-        if len(group) > 1 and self._row_by_row and all(port.takes_rows for port in ports):
+        call = group[0].call
+        if len(group) > 1 and call not in self._refuted and self.joins(group[0]):
             try:
-                return self._one_call(group)
+                if call not in self._proven:
+                    self._prove(group)
+                outputs = self._one_call(group)
+                return [_answer(asked, output) for asked, output in zip(group, outputs)]
             except _NotRowByRow as error:
-                self._row_by_row = False
-                print(error, file=sys.stderr)
+                self._refuted.add(call)
+                print(f"{error} Its requests are no longer put together.", file=sys.stderr)
             except Exception:  # noqa: BLE001 - one of them may be to blame: each gets a call, and a fate, of its own
                 traceback.print_exc()
         return [self._alone(asked) for asked in group]
 
-    def _one_call(self, group: list[Asked]) -> list[Answer]:
+    def _one_call(self, group: list[Asked]) -> list[Arrays]:
+        """The outputs for each of them."""
         import numpy
 
         names = list(group[0].arrays)
         rows = [len(asked.arrays[names[0]]) for asked in group]
         joined = {name: numpy.concatenate([asked.arrays[name] for asked in group]) for name in names}
         outputs = self.call(joined, group[0].call)
-        if any(len(output) != sum(rows) for output in outputs.values()):
-            raise _NotRowByRow("The model gives no row for each row it gets: its requests are no longer put together.")
-        answers, at = [], 0
-        for asked, count in zip(group, rows):
-            answers.append(_answer(asked, {name: output[at : at + count] for name, output in outputs.items()}))
-            at += count
-        return answers
+        if any(numpy.shape(output)[:1] != (sum(rows),) for output in outputs.values()):
+            raise _NotRowByRow("The model gives no row for each row it gets.")
+        ends = list(itertools.accumulate(rows))
+        return [{name: output[end - count : end] for name, output in outputs.items()} for count, end in zip(rows, ends)]
+
+    def _prove(self, group: list[Asked]) -> None:
+        """That a first axis is free does not make its elements independent rows: it may be a sequence. So at first two
+        different requests, or one and a variation of it, are scored by themselves too, and must be answered alike."""
+        first = group[0]
+        other = next((asked for asked in group if not _agree(first.arrays, asked.arrays)), None)
+        pair = [first, other or replace(first, arrays=_varied(first.arrays))]
+        for asked, output in zip(pair, self._one_call(pair)):
+            if not _agree(self.call(asked.arrays, asked.call), output):
+                raise _NotRowByRow("The model answers a request differently when it gets others along with it.")
+        if not _agree(first.arrays, pair[1].arrays):
+            self._proven.add(first.call)
 
     def _alone(self, asked: Asked) -> Answer:
         try:
@@ -253,11 +276,13 @@ def _names(ports: Sequence[Port]) -> str:
 
 
 def _decoded(value: Any) -> Any:
-    if isinstance(value, dict):
-        if set(value) != {"b64"}:
-            raise ValueError('an object must be {"b64": …}')
-        return base64.b64decode(value["b64"])
-    return [_decoded(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and set(value) == {"b64"} and isinstance(value["b64"], str):
+        return base64.b64decode("".join(value["b64"].split()), validate=True)  # some encoders break lines
+    raise TypeError(f'{json.dumps(value)} is neither text nor {{"b64": …}}')
 
 
 def _predictions(outputs: Arrays) -> Any:
@@ -279,7 +304,40 @@ def _bare(outputs: Arrays) -> Any:
 def _alike(asked: Asked) -> Hashable:
     """Requests can share a call when they differ in the number of their rows alone."""
     shapes = tuple((name, array.shape[1:], str(array.dtype)) for name, array in asked.arrays.items())
-    return asked.call, shapes, len({array.shape[:1] for array in asked.arrays.values()})
+    return asked.call, shapes, len({array.shape[:1] for array in asked.arrays.values()}) == 1
+
+
+def _agree(one: Arrays, other: Arrays) -> bool:
+    """But for what the order of a sum changes."""
+    import numpy
+
+    for name, array in one.items():
+        here, there = numpy.asarray(array), numpy.asarray(other[name])
+        if here.shape != there.shape:
+            return False
+        if here.dtype.kind not in "fc":
+            if not numpy.array_equal(here, there):
+                return False
+        elif not numpy.allclose(here, there, rtol=1e-2, atol=1e-4 * _largest(here), equal_nan=True):
+            return False
+    return True
+
+
+def _varied(arrays: Arrays) -> Arrays:
+    """Other values that are as good: those of the same request in another order, else other numbers."""
+    import numpy
+
+    moved = {name: numpy.roll(array, 1) for name, array in arrays.items()}
+    if not _agree(arrays, moved):
+        return moved
+    return {name: array * 0.5 + 0.25 if array.dtype.kind == "f" else array for name, array in arrays.items()}
+
+
+def _largest(array: Any) -> float:
+    import numpy
+
+    finite = numpy.abs(array[numpy.isfinite(array)])
+    return float(finite.max()) if finite.size else 0.0
 
 
 def _answer(asked: Asked, outputs: Arrays) -> Answer:

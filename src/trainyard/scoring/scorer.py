@@ -43,6 +43,10 @@ class Scorer:
         """OpenAPI documents by version: "2" and "3"."""
         return {}
 
+    def signatures(self) -> dict[str, Any]:
+        """Ways to call the model, by name, as TensorFlow Serving tells of them."""
+        return {}
+
     def error(self, status: int, message: str, *, run_failed: bool = False) -> Answer:
         """An error in the words of this kind of service."""
         headers = [("content-type", "application/json")]

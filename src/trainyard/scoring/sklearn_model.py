@@ -103,10 +103,8 @@ class Estimator(ModelScorer):
         except KeyError as error:
             raise Refused(400, f"The model wants the columns {', '.join(self._names)}: {error.args[0]}.") from None
 
-    def _one_call(self, group: Any) -> Any:
-        if hasattr(group[0].arrays["data"], "columns"):
-            raise ValueError("tables with named columns are scored one by one")
-        return super()._one_call(group)
+    def joins(self, asked: Asked) -> bool:
+        return not hasattr(asked.arrays["data"], "columns") and super().joins(asked)
 
 
 def unpickled(path: str) -> Any:

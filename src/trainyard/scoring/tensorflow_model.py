@@ -52,6 +52,9 @@ class SavedModel(ModelScorer):
         outputs = self._functions[str(call)](**{name: constant(array) for name, array in arrays.items()})
         return {name: output.numpy() for name, output in sorted(outputs.items())}
 
+    def signatures(self) -> dict[str, Any]:
+        return {name: _told(function) for name, function in self._functions.items()}
+
     def _warm(self) -> None:
         """The first call of a function plans it, which no client should wait for."""
         import numpy
@@ -76,3 +79,23 @@ def _ports(function: Any) -> Sequence[Port]:
 
 def _dtype(spec: Any) -> str:
     return "object" if spec.dtype.name == "string" else str(spec.dtype.as_numpy_dtype().dtype.name)
+
+
+def _told(function: Any) -> dict[str, Any]:
+    _, given = function.structured_input_signature
+    outputs = function.structured_outputs
+    return {
+        "inputs": {name: _tensor_info(name, spec) for name, spec in sorted(given.items())},
+        "outputs": {name: _tensor_info(name, spec) for name, spec in sorted(outputs.items())},
+        "method_name": "tensorflow/serving/predict",
+    }
+
+
+def _tensor_info(name: str, spec: Any) -> dict[str, Any]:
+    from tensorflow.core.framework import types_pb2
+
+    unknown = spec.shape.rank is None
+    sizes = [] if unknown else spec.shape.as_list()
+    dims = [{"size": str(-1 if size is None else size), "name": ""} for size in sizes]  # 64-bit numbers are text
+    dtype = types_pb2.DataType.Name(spec.dtype.as_datatype_enum)
+    return {"dtype": dtype, "tensor_shape": {"dim": dims, "unknown_rank": unknown}, "name": name}

@@ -3,7 +3,7 @@
 A frame is the length of its JSON head, the length of its payload (both four bytes, big-endian), then the two. By kind:
 
     open    front → worker  {assignment}: what to load. The first frame there is
-    ready   worker → front  {swagger, raw, batches, ms}: init() is over, requests may come
+    ready   worker → front  {swagger, signatures, raw, batches, ms}: init() is over, requests may come
     failed  worker → front  {error}: init() is over, and how. The worker ends
     score   front → worker  {id, limit_ms, requests: [{method, path, query, headers, size}]}, payload: their bodies
     scored  worker → front  {id, answers: [{status, headers, size}], ms}, payload: likewise

@@ -91,7 +91,7 @@ class Worker:
         try:
             scorer = scorer_for(assignment)
             scorer.load()
-            swagger = scorer.swagger()
+            pages = {"swagger": scorer.swagger(), "signatures": scorer.signatures()}
         except CannotLoad as error:
             self._send(wire.pack({"kind": "failed", "error": str(error)}))
             return False
@@ -103,8 +103,7 @@ class Worker:
         self._scorer = scorer
         _flush()
         took = round((time.monotonic() - began) * 1000)
-        ready = {"kind": "ready", "swagger": swagger, "raw": scorer.raw, "batches": scorer.batches, "ms": took}
-        self._send(wire.pack(ready))
+        self._send(wire.pack({"kind": "ready", **pages, "raw": scorer.raw, "batches": scorer.batches, "ms": took}))
         return True
 
     def _serve(self) -> None:

@@ -61,7 +61,10 @@ def make_app(state: State, counts: Metrics, journal: Journal) -> Guarded:
     routes = [
         *(Route(f"{prefix}/score", score, methods=list(_SCORED)) for prefix in ("", base)),
         *(Route(f"{prefix}/swagger.json", pages.swagger, methods=["GET"]) for prefix in ("", base)),
-        Route("/v1/models/{model:path}", score, methods=["POST"]),  # as TensorFlow Serving's clients ask
+        # as TensorFlow Serving's clients ask
+        Route("/v1/models/{model:path}:predict", score, methods=["POST"]),
+        Route("/v1/models/{model:path}/metadata", pages.metadata, methods=["GET"]),
+        Route("/v1/models/{model:path}", pages.model, methods=["GET", "POST"]),
         Route("/metrics", pages.metrics, methods=["GET"]),
         Route("/", pages.health, methods=["GET"]),
         Route(f"{base}/", pages.health, methods=["GET"]),
@@ -119,6 +122,9 @@ class Scoring:
             version = pool.scorer.version
             with self._state.bodies.room() as room:
                 body = await room.read(given.get(b"content-length", b""), receive)
+                if pool not in self._state.router.pools:  # another plan has the traffic by now
+                    pool = self._choose(given.get(VERSION_HEADER, b""))
+                    version = pool.scorer.version
                 status, headers, answer = await self._score(pool, scope, receive, body)
         except Refusal as refusal:
             status, headers, answer = refusal.status, [*_JSON, *refusal.headers], _message(refusal.message)
@@ -217,6 +223,36 @@ class Pages:
             message = f"There is no swagger document of version {asked!r} for this service (there are: {known})."
             return JSONResponse({"message": message}, 404)
         return JSONResponse(documents[asked])
+
+    async def model(self, request: HttpRequest) -> Response:
+        """Which versions there are, as TensorFlow Serving says it. Whatever the model is called: there is one."""
+        if request.method == "POST":
+            message = "Only :predict is answered here: POST /v1/models/NAME:predict."
+            return JSONResponse({"error": message}, 404)
+        told = [
+            {
+                "version": pool.scorer.version,
+                "state": "AVAILABLE" if pool.crew.ready else "LOADING",
+                "status": {"error_code": "OK", "error_message": ""},
+            }
+            for pool in self._state.router.pools
+        ]
+        if not told:
+            return JSONResponse({"error": self._state.failure or "The first version is starting."}, 503)
+        return JSONResponse({"model_version_status": told})
+
+    async def metadata(self, request: HttpRequest) -> Response:
+        """The signatures of a SavedModel, likewise."""
+        try:
+            pool = _chosen(self._state.router, _header(request.scope["headers"], VERSION_HEADER))
+        except NoSuchVersion as error:
+            return JSONResponse({"error": str(error)}, 404)
+        signatures = pool.crew.ready_as.signatures
+        if not signatures:
+            return JSONResponse({"error": "This is no SavedModel, so it has no signatures. See /swagger.json."}, 404)
+        name = request.path_params["model"].partition("/")[0]
+        spec = {"name": name, "signature_name": "", "version": pool.scorer.version}
+        return JSONResponse({"model_spec": spec, "metadata": {"signature_def": {"signature_def": signatures}}})
 
 
 def _chosen(router: Router, version: bytes) -> Pool:

@@ -1,7 +1,8 @@
 """`python -m trainyard.serving.front FOLDER`: one deployed service.
 
 It reads FOLDER/plan.json, answers at its address, and writes FOLDER/status.json and FOLDER/service.log. SIGHUP: read
-the plan again and go over to it without a failed request. SIGTERM: answer what was accepted, then end."""
+the plan again and go over to it without a failed request, or end, for a plan of another address: who keeps it starts it
+again there. SIGTERM: answer what was accepted, then end."""
 
 from __future__ import annotations
 
@@ -82,7 +83,9 @@ class Front:
             self.journal.note(f"The new plan is not followed: {error}")
             return
         if plan.port not in (0, self._port) or plan.host != self.plan.host:
-            self.journal.note("The address stays what it is until the service is started again.")
+            self.journal.note("The plan has another address: this front ends, to be started again there.")
+            self._end()
+            return
         self._renew(plan.certificate)
         self.plan = plan
         self.gate = Gate(plan.auth, plan.key_digests, plan.token_digests)

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -47,6 +47,7 @@ class Ready:
     swagger: dict[str, Any]
     raw: bool
     batches: bool
+    signatures: dict[str, Any] = field(default_factory=dict)
 
 
 # what came of a batch: its answers, or why there are none, and how many milliseconds run() took
@@ -95,7 +96,11 @@ class Worker(asyncio.Protocol):
 
     async def start(self, init_timeout_s: float) -> Ready:
         """Until init() is over. Raises WorkerDied with its reason."""
-        ours, theirs = socket.socketpair()
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            self.ended = f"There is no socket for a scoring process: {error.strerror or error}."
+            raise WorkerDied(self.ended) from error
         try:
             self._process = await asyncio.create_subprocess_exec(
                 self._launch.interpreter,
@@ -174,7 +179,7 @@ class Worker(asyncio.Protocol):
                 self._watch_the_clock()
                 flight.done(wire.unpack_answers(head, payload), head["ms"])
             elif kind == "ready" and not self._opened.done():
-                self._opened.set_result(Ready(head["swagger"], head["raw"], head["batches"]))
+                self._opened.set_result(Ready(head["swagger"], head["raw"], head["batches"], head["signatures"]))
             elif kind == "failed" and not self._opened.done():
                 self.ended = str(head["error"])
                 self._opened.set_exception(WorkerDied(self.ended))

@@ -94,3 +94,18 @@ def test_azure_s_own_packages_are_left_out_of_the_conda_file():
     assert conda_file(definition) == (
         'name: scoring\nchannels:\n- conda-forge\ndependencies:\n- python=3.8\n- numpy=1.26\n- pip\n- pip:\n  - "six"\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("entries", "python"),
+    [
+        (["python=3.6.2"], "python=3.11"),  # what CondaDependencies fills in
+        (["python==3.7"], "python=3.11"),
+        (["python=3.10"], "python=3.10"),
+        (["python>=3.9"], "python>=3.9"),
+        (["numpy"], "python=3.11"),
+    ],
+)
+def test_the_python_of_a_package_is_one_that_its_runtime_starts_on(entries, python):
+    definition = {"python": {"condaDependencies": {"dependencies": entries}}}
+    assert [line for line in conda_file(definition).splitlines() if "python" in line] == [f"- {python}"]

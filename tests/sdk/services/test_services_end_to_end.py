@@ -297,14 +297,18 @@ def test_an_update_fails_no_request(workspace, here, model, ended):
 
 
 def test_a_version_that_does_not_start_leaves_the_old_one_serving(workspace, here, model, ended):
-    service = deployed(ended, workspace, "keeps", [model], config(), AciWebservice.deploy_configuration())
+    configuration = AksWebservice.deploy_configuration(num_replicas=1)
+    service = deployed(ended, workspace, "keeps", [model], config(), configuration)
     (here / "score.py").write_text("def init():\n    raise ValueError('no such thing')\ndef run(data):\n    return 1\n")
     service.update(inference_config=config())
     with pytest.raises(WebserviceException, match="ValueError: no such thing"):
         service.wait_for_deployment()
     assert service.run('{"data": [1]}')["by"] == "FIRST"
     service.update_deployment_state()
-    assert service.state == "Healthy"
+    assert (service.state, service.error.partition("\n")[0]) == ("Healthy", "ValueError: no such thing")
+    service.update(num_replicas=2)
+    service.wait_for_deployment()
+    assert (service.num_replicas, service.error, service.run('{"data": [1]}')["by"]) == (2, None, "FIRST")
     (here / "score.py").write_text(SCORE.replace("FIRST", "MENDED"))
     service.update(inference_config=config())
     service.wait_for_deployment()
@@ -347,6 +351,10 @@ def test_what_makes_no_sense_is_refused_before_anything_is_made(workspace, here,
             config()
     with pytest.raises(WebserviceException, match="There is no entry script"):
         InferenceConfig("nowhere.py", environment=own())
+    with pytest.raises(WebserviceException, match=r"it must be an InferenceConfig\(entry_script"):
+        Model.deploy(workspace, "none", [model], "score.py")
+    with pytest.raises(WebserviceException, match=r"it must be an InferenceConfig\(entry_script"):
+        Model.package(workspace, [model], "score.py", generate_dockerfile=True)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         (here / "score.py").write_text(SCORE)
         port = LocalWebservice.deploy_configuration(port=taken.getsockname()[1])
@@ -419,6 +427,10 @@ def test_a_local_service_is_loaded_again(workspace, here, ended):
     (here / "score.py").write_text(SCORE.replace('"weights"', '"weights.txt"').replace("FIRST", "RELOADED"))
     service.reload()
     assert service.run('{"data": [1]}')["by"] == "RELOADED"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        other = free.getsockname()[1]
+    service.update(deployment_config=LocalWebservice.deploy_configuration(port=other), wait=True)
+    assert (service.port, service.run('{"data": [1]}')["by"]) == (other, "RELOADED")
     assert [it.name for it in LocalWebservice.list(workspace)] == ["local"]
     service.delete()
     assert service.state == "deleted"

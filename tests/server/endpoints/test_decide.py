@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from trainyard.contract.endpoints import OperationState, Scaling, ServiceKind, Share
@@ -14,6 +16,7 @@ from trainyard.server.endpoints.decide import (
     check_shares,
     init_timeout_s,
     judge,
+    kept_ns,
     planned,
     scorers,
     shares,
@@ -55,6 +58,8 @@ def test_the_plan_holds_the_newest_that_can_be_served() -> None:
         ([revision(1, Step.LIVE)], status(3, H, ("1", H)), True, (H, SUCCEEDED, {})),
         ([revision(1, Step.LIVE)], status(3, U, ("1", T)), True, (U, SUCCEEDED, {})),
         ([revision(1, Step.LIVE)], None, False, (U, RUNNING, {})),
+        ([revision(1, Step.LIVE)], status(3, T, ("1", T)), True, (T, RUNNING, {})),  # its front was started again
+        ([revision(1, Step.LIVE)], replace(status(3, T, ("1", H)), serving=2), True, (H, SUCCEEDED, {})),
         ([revision(1, Step.LIVE)], status(2, H, ("1", H)), True, (T, RUNNING, {})),
         (
             [revision(1, Step.LIVE), revision(2, Step.TRIAL)],
@@ -79,6 +84,15 @@ def test_what_a_status_means(revisions, said, alive, expected) -> None:
 def test_why_a_trial_failed_is_kept() -> None:
     verdict = judge([revision(1, Step.TRIAL)], status(3, F, ("1", F)), 3, alive=True)
     assert (verdict.errors, verdict.error) == ({1: "why"}, "why")
+
+
+def test_why_a_service_that_was_healthy_answers_no_more() -> None:
+    no_port = status(3, F, error="The service cannot listen")
+    verdict = judge([revision(1, Step.LIVE)], no_port, 3, alive=False)
+    assert (verdict.state, verdict.operation, verdict.error) == (U, SUCCEEDED, "The service cannot listen")
+    dying = status(3, U, ("1", U), error="The scoring process ended with exit code 1.")
+    verdict = judge([revision(1, Step.LIVE)], dying, 3, alive=True)
+    assert (verdict.state, verdict.error) == (U, "The scoring process ended with exit code 1.")
 
 
 @pytest.mark.parametrize(
@@ -133,3 +147,8 @@ def test_how_long_init_may_take(said, expected) -> None:
 def test_a_model_s_own_wish_counts_where_the_deployment_says_nothing() -> None:
     assert workers_of(Scaling(), Resources(cpu=2), ServiceKind.ACI, cores=4) == (2, 2)
     assert workers_of(Scaling(cpu_cores=1), Resources(cpu=2), ServiceKind.ACI, cores=4) == (1, 1)
+
+
+@pytest.mark.parametrize(("timeout_ms", "seconds"), [(None, 90), (1_000, 90), (300_000, 330)])
+def test_files_outlive_the_last_request_that_may_use_them(timeout_ms, seconds) -> None:
+    assert kept_ns(Scaling(timeout_ms=timeout_ms)) == seconds * 10**9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import zipfile
 
 import pytest
@@ -10,7 +11,15 @@ import pytest
 from trainyard.contract.errors import ModelRefused, PickleRefused
 from trainyard.contract.models import ModelRecord
 from trainyard.contract.serving import ScorerKind
-from trainyard.server.endpoints.nocode import environment_of, packages_in, recognise, serves
+from trainyard.server.endpoints.nocode import (
+    NoCode,
+    environment_of,
+    packages_in,
+    recognise,
+    serves,
+    versioned,
+    warnings_of,
+)
 
 
 def model(framework: str | None, version: str | None = None) -> ModelRecord:
@@ -82,14 +91,27 @@ def test_pickles_need_their_owner_s_word() -> None:
 
 
 def test_the_framework_s_version_is_asked_for_and_may_be_replaced() -> None:
-    python = environment_of(model("ScikitLearn", "0.22.1"), ScorerKind.SKLEARN)["python"]
+    python = environment_of(model("ScikitLearn", "0.22.1"), NoCode(ScorerKind.SKLEARN, "m.pkl"))["python"]
     [entry] = python["condaDependencies"]["dependencies"]
     assert entry["pip"] == ["scikit-learn==0.22.1", "numpy", "scipy", "joblib", "pandas"]
     assert python["frameworkDefaults"] == ["scikit-learn"]
 
 
+def test_the_version_that_a_pickle_names_counts() -> None:
+    estimator = pickle.dumps({"coef_": b"\0" * 100, "_sklearn_version": "1.9.1"})
+    said = model("ScikitLearn", "0.19.1")
+    found = versioned(NoCode(ScorerKind.SKLEARN, "m.pkl", pickle=True), lambda name: io.BytesIO(estimator))
+    [entry] = environment_of(said, found)["python"]["condaDependencies"]["dependencies"]
+    assert entry["pip"][0] == "scikit-learn==1.9.1"
+    assert warnings_of(said, found) == (
+        "Model m:1 is registered with scikit-learn 0.19.1, but its file was saved with 1.9.1, which serves it.",
+    )
+    assert warnings_of(model("ScikitLearn", "1.9.1"), found) == ()
+
+
 def test_a_version_that_is_not_the_packages_s_is_left_out() -> None:
-    [entry] = environment_of(model("Onnx", "1.3"), ScorerKind.ONNX)["python"]["condaDependencies"]["dependencies"]
+    python = environment_of(model("Onnx", "1.3"), NoCode(ScorerKind.ONNX, "m.onnx"))["python"]
+    [entry] = python["condaDependencies"]["dependencies"]
     assert entry["pip"] == ["onnxruntime", "numpy"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ _APP, _SERVICE, _RUNTIME = "/var/azureml-app", "/var/azureml-service", "/opt/tra
 _INTERPRETER = "/opt/conda/envs/scoring/bin/python"
 _ROOMS = ("contract", "client", "sdk", "blobs", "shims", "scoring", "serving")  # of ours, for the front and its workers
 _FRONT_NEEDS = ("httptools", "starlette", "uvicorn", "uvloop")
+_PYTHON, _OLDEST_PYTHON = "python=3.11", (3, 8)
 _OF_AZURE = ("azureml-", "azureml_")  # our runtime is in their place
 
 _DOCKERFILE = f"""\
@@ -164,14 +166,14 @@ def package(
     from trainyard.contract.names import new_id
     from trainyard.sdk.errors import AzureMLException
     from trainyard.sdk.models.model import Model
-    from trainyard.sdk.services.deploy import as_users, check_no_code, model_refs
+    from trainyard.sdk.services.deploy import as_users, check_no_code, model_refs, scoring_code
 
     if not generate_dockerfile:
         no_effect("Model.package", generate_dockerfile=False)
     refs = model_refs(workspace, models)
     if inference_config is None:
         check_no_code(refs)
-    code = inference_config._code(workspace) if inference_config is not None else None
+    code = scoring_code(workspace, inference_config)
     if code is not None and code.environment.user_managed:
         raise WebserviceException(
             "A package brings its own Python, so its environment cannot be user-managed. Name the packages it needs in "
@@ -202,13 +204,20 @@ def conda_file(definition: dict[str, Any]) -> str:
     plain = [entry for entry in entries if isinstance(entry, str)]
     pip = [line for entry in entries if isinstance(entry, dict) for line in entry.get("pip") or []]
     pip = [line for line in pip if not str(line).lower().startswith(_OF_AZURE)]
-    if not any(entry.split("=")[0].strip() == "python" for entry in plain):
-        plain.insert(0, "python=3.11")
+    plain = [_PYTHON if _is_too_old(entry) else entry for entry in plain]
+    if not any(re.match(r"python\b", entry) for entry in plain):
+        plain.insert(0, _PYTHON)
     lines = ["name: scoring", "channels:", *(f"- {channel}" for channel in conda.get("channels") or ["conda-forge"])]
     lines += ["dependencies:", *(f"- {entry}" for entry in [*plain, "pip"])]
     if pip:
         lines += ["- pip:", *(f"  - {json.dumps(str(line))}" for line in pip)]
     return "\n".join(lines) + "\n"
+
+
+def _is_too_old(entry: str) -> bool:
+    """Whether it pins a Python that our runtime does not start on. CondaDependencies fills such a one in by itself."""
+    pinned = re.fullmatch(r"python\s*={1,2}\s*(\d+)\.(\d+).*", entry)
+    return pinned is not None and (int(pinned[1]), int(pinned[2])) < _OLDEST_PYTHON
 
 
 def _copy_runtime(folder: str) -> None:

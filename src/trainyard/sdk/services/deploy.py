@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trainyard.contract.endpoints import CodeSpec, ModelRef, NewService, ServiceKind, VersionSpec
-from trainyard.contract.models import LATEST
 from trainyard.sdk.errors import AzureMLException, UserErrorException, WebserviceException, code_of
 from trainyard.sdk.models.model import Model
 from trainyard.sdk.services.deploy_configurations import (
@@ -36,15 +35,10 @@ def deploy(
 ) -> Webservice:
     service_name(name)
     configuration = _configuration(deployment_config, deployment_target)
-    if inference_config is not None and not hasattr(inference_config, "_code"):
-        raise WebserviceException(
-            f"inference_config is {inference_config!r}; it must be an InferenceConfig(entry_script=..., "
-            "environment=...)."
-        )
     refs = model_refs(workspace, models, local=configuration._kind is ServiceKind.LOCAL)
     if inference_config is None:
         check_no_code(models)
-    code = inference_config._code(workspace) if inference_config is not None else None
+    code = scoring_code(workspace, inference_config)
     spec = version_spec(refs, code, configuration)
     new = configuration._new_service(name, spec, overwrite, _target_name(deployment_target))
     return create(workspace, new)
@@ -85,8 +79,20 @@ def smoke_test(given: Any) -> str | None:
         raise WebserviceException(f"smoke_test must be text or what JSON can say: {error}.", error) from error
 
 
+def scoring_code(workspace: Workspace, inference_config: Any) -> CodeSpec | None:
+    if inference_config is None:
+        return None
+    if not hasattr(inference_config, "_code"):  # an InferenceConfig, or the image configuration of 2018
+        raise WebserviceException(
+            f"inference_config is {inference_config!r}; it must be an InferenceConfig(entry_script=..., "
+            "environment=...)."
+        )
+    code: CodeSpec = inference_config._code(workspace)
+    return code
+
+
 def model_refs(workspace: Workspace, models: Any, *, local: bool = False) -> tuple[ModelRef, ...]:
-    """Models, ids of models (`name:3`), and for local services paths of files that nobody registered."""
+    """Models, their ids (`name`, `name:3`, `name@alias`), and for local services paths of files not registered."""
     if models is None:
         models = []
     if not isinstance(models, list | tuple | set):
@@ -152,8 +158,7 @@ def _ref(workspace: Workspace, model: Any, local: bool) -> ModelRef:
         from trainyard.sdk.models.model_files import stored
 
         return ModelRef(_plain(os.path.basename(os.path.abspath(text))), 0, stored(workspace, text))
-    name, _, version = text.partition(":")
-    found = Model(workspace, name, version=None if version in ("", LATEST) else version)
+    found = Model(workspace, id=text)
     return ModelRef(found.name, found.version)
 
 

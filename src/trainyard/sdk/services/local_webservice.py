@@ -131,15 +131,7 @@ class LocalWebservice(Webservice):
         config, port = inference_config or image_config, getattr(deployment_config, "port", None)
         version = None
         if models is not None or config is not None:
-            from trainyard.sdk.services.deploy import model_refs
-
-            spec = self._record.versions[-1].spec
-            refs = None if models is None else model_refs(self.workspace, models, local=True)
-            version = changed(self.workspace, spec, None, config)
-            if refs is not None:
-                from dataclasses import replace
-
-                version = replace(version, models=refs)
+            version = changed(self.workspace, self._record.versions[-1].spec, models, config, local=True)
         self._change(ServiceChange(version=version, port=port))
         if wait:
             self.wait_for_deployment()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainyard.contract.endpoints import ServiceRecord, VersionSpec
 from trainyard.sdk.errors import WebserviceException
-from trainyard.sdk.services.deploy import model_refs
+from trainyard.sdk.services.deploy import model_refs, scoring_code
 
 if TYPE_CHECKING:
     from trainyard.sdk.workspace import Workspace
@@ -28,7 +28,8 @@ def new_version(
     return changed(workspace, record.versions[-1].spec, models, inference_config)
 
 
-def changed(workspace: Workspace, spec: VersionSpec, models: Any, inference_config: Any) -> VersionSpec:
-    refs = spec.models if models is None else model_refs(workspace, models)
-    code = spec.code if inference_config is None else inference_config._code(workspace)
-    return replace(spec, models=refs, code=code)
+def changed(
+    workspace: Workspace, spec: VersionSpec, models: Any, inference_config: Any, *, local: bool = False
+) -> VersionSpec:
+    refs = spec.models if models is None else model_refs(workspace, models, local=local)
+    return replace(spec, models=refs, code=scoring_code(workspace, inference_config) or spec.code)

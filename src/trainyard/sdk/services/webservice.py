@@ -16,6 +16,7 @@ from trainyard.contract.endpoints import (
     ServiceQuery,
     ServiceRecord,
 )
+from trainyard.contract.errors import WebserviceExists
 from trainyard.contract.serving import Auth
 from trainyard.sdk.errors import AzureMLException, WebserviceException, code_of
 from trainyard.sdk.models.model_labels import wanted_labels
@@ -150,9 +151,7 @@ class Webservice:
                 return
             raise
         if not overwrite:
-            raise WebserviceException(
-                f"A service named {name} exists already. Update it, delete it first, or deploy with overwrite=True."
-            )
+            raise WebserviceException(WebserviceExists(name).message)
 
     # Waiting and looking
 

@@ -122,6 +122,12 @@ def recognised(
     return record, found
 
 
+def versioned(context: Context, record: ModelRecord, found: nocode.NoCode) -> nocode.NoCode:
+    """With what takes too long for a transaction."""
+    entries = {entry.path: entry for entry in read_manifest(context.blobs, record.content) if entry.link is None}
+    return nocode.versioned(found, _opener(context, entries))
+
+
 def check_scaling(scaling: Scaling) -> None:
     counts = ("replicas", "min_replicas", "max_replicas", "concurrent_requests", "batch", "refresh_s")
     whole = ("gpu_cores", "queue", "init_timeout_s", "target_utilization", *counts)

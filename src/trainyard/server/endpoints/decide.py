@@ -13,6 +13,7 @@ from trainyard.contract.serving import Scorer, ScorerStatus, ServicePlan, Servic
 
 SECOND = 1_000_000_000
 _MOST_WORKERS = 64
+_KEPT_LONGER_NS = 30 * SECOND
 _AUTOSCALE_TO = 10  # replicas, where autoscaling is on and nobody said how many
 
 
@@ -137,6 +138,11 @@ def init_timeout_s(scalings: Iterable[Scaling]) -> float:
     return max([ServicePlan.init_timeout_s, *(float(it.init_timeout_s) for it in scalings if it.init_timeout_s)])
 
 
+def kept_ns(scaling: Scaling) -> int:
+    """How long the files of a retired revision stay: longer than the front gives its last requests."""
+    return _KEPT_LONGER_NS + max(60 * SECOND, (scaling.timeout_ms or 0) * 1_000_000)
+
+
 def judge(revisions: Sequence[Revision], status: ServiceStatus | None, plan: int, *, alive: bool) -> Verdict:
     """`status` is what the front said last, `plan` the generation of the plan it should be about. A front that could
     not even listen has said so and is gone."""
@@ -164,7 +170,8 @@ def judge(revisions: Sequence[Revision], status: ServiceStatus | None, plan: int
         tried = [it for it in planned(revisions) if it.step is Step.TRIAL]
         steps |= {it.key: Step.FAILED for it in tried}
         errors |= {it.key: status.error or "The service did not start. See get_logs()." for it in tried}
-    return _verdict(revisions, steps, errors, workers, status if heard else None, alive)
+    starting = status is not None and status.state is ServiceState.TRANSITIONING and not status.serving
+    return _verdict(revisions, steps, errors, workers, status if heard and not starting else None, alive)
 
 
 def _after(step: Step, scorer: ScorerStatus) -> Step:
@@ -198,12 +205,15 @@ def _verdict(
         return Verdict(ServiceState.FAILED, OperationState.FAILED, error, steps, errors, workers)
     heard = OperationState.SUCCEEDED if status is not None else OperationState.RUNNING
     operation = OperationState.FAILED if failed else heard
-    return Verdict(_state(status, alive=alive, failed=bool(failed)), operation, error, steps, errors, workers)
+    state = _state(status, alive=alive, failed=bool(failed))
+    if error is None and status is not None and state is ServiceState.UNHEALTHY:
+        error = status.error
+    return Verdict(state, operation, error, steps, errors, workers)
 
 
 def _state(status: ServiceStatus | None, *, alive: bool, failed: bool) -> ServiceState:
     """Of a service that has a version that served. A revision that `failed` leaves the one before it serving."""
-    if status is None:  # what was asked for last has not been heard of
+    if status is None:  # what was asked for last has not been heard of, or the front has just been started again
         waiting = ServiceState.HEALTHY if failed else ServiceState.TRANSITIONING
         return waiting if alive else ServiceState.UNHEALTHY
     if status.state in (ServiceState.HEALTHY, ServiceState.TRANSITIONING):

@@ -30,6 +30,7 @@ from trainyard.server.endpoints.decide import (
     Step,
     Verdict,
     judge,
+    kept_ns,
     planned,
     same_plan,
 )
@@ -46,7 +47,6 @@ _STEADY_S = 1.0
 _NOTHING_S = 5.0
 _STOP_GRACE_S = 10.0
 _TRIAL_GRACE_S = 60.0  # beyond the front's own limit for init()
-_KEEP_RETIRED_NS = 60 * SECOND  # its last requests may still use its files
 _TELL_AGAIN_S = 1.0
 _SHORT_LIFE_S = 10.0
 _LONGEST_PAUSE_S = 20.0  # between two starts of one that does not live
@@ -302,7 +302,7 @@ class Keeper(threading.Thread):
     def _clear_retired(self, row: Row[Any], versions: list[Row[Any]]) -> None:
         now, home = self._context.clock(), self._context.settings.home
         for version in versions:
-            if version.step == Step.RETIRED.value and now - version.modified_ns > _KEEP_RETIRED_NS:
+            if version.step == Step.RETIRED.value and now - version.modified_ns > kept_ns(spec_of(version).scaling):
                 shutil.rmtree(layout.revision_folder(home, row.service_id, version.key), ignore_errors=True)
                 with self._context.db.write() as tx:
                     tx.execute(delete(service_versions).where(service_versions.c.key == version.key))

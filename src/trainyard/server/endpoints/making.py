@@ -39,6 +39,7 @@ class _Way:
     kind: ScorerKind = ScorerKind.SCRIPT
     model_below: str | None = None
     relax: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 def make(context: Context, service: Row[Any], version: Row[Any]) -> Made:
@@ -84,7 +85,7 @@ def _make(
         context.machine.cores,
     )
     fingerprint = os.path.basename(os.path.dirname(os.path.dirname(found.interpreter))) if found.hold else None
-    return Made(scorer, fingerprint, found.hold, _warnings(context, spec, resources))
+    return Made(scorer, fingerprint, found.hold, (*way.warnings, *_warnings(context, spec, resources)))
 
 
 def _names(context: Context, service: Row[Any]) -> dict[str, str]:
@@ -108,10 +109,12 @@ def _way(context: Context, workspace_id: str, spec: VersionSpec) -> tuple[_Way, 
                 resources = registry.get(tx, workspace_id, f"{first.name}:{first.version}").resources
             return _Way(spec.code.environment, relax=spec.code.relax_pins), resources
         model, found = checks.recognised(context, tx, workspace_id, spec)
-    environment = _of_training(context, model, found.kind) or EnvironmentSpec(
-        name=f"no-code-{found.kind.value}", definition=nocode.environment_of(model, found.kind)
-    )
-    return _Way(environment, found.kind, found.path, relax=True), model.resources
+    if (own := _of_training(context, model, found.kind)) is not None:
+        return _Way(own, found.kind, found.path, relax=True), model.resources
+    found = checks.versioned(context, model, found)
+    made = EnvironmentSpec(name=f"no-code-{found.kind.value}", definition=nocode.environment_of(model, found))
+    warnings = nocode.warnings_of(model, found)
+    return _Way(made, found.kind, found.path, relax=True, warnings=warnings), model.resources
 
 
 def _of_training(context: Context, model: ModelRecord, kind: ScorerKind) -> EnvironmentSpec | None:

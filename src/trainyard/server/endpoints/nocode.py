@@ -7,12 +7,13 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from trainyard.contract.errors import ModelRefused, PickleRefused
 from trainyard.contract.models import Framework, ModelRecord
 from trainyard.contract.serving import ScorerKind
+from trainyard.server.endpoints.pickles import sklearn_version
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".sav", ".p")
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
@@ -25,6 +26,7 @@ class NoCode:
     kind: ScorerKind
     path: str  # of the model's file or folder, below the model's own folder
     pickle: bool = False  # loading it can run code
+    framework_version: str | None = None  # that its file names: what it was registered with may be somebody's guess
 
 
 _OF_FRAMEWORK: dict[str, ScorerKind] = {
@@ -60,11 +62,17 @@ def recognise(model: ModelRecord, files: Sequence[str], opened: Opened, *, allow
     return found
 
 
-def environment_of(model: ModelRecord, kind: ScorerKind) -> dict[str, Any]:
+def versioned(found: NoCode, opened: Opened) -> NoCode:
+    """With the framework's version that the model's file names. Reads some megabytes of it."""
+    return replace(found, framework_version=sklearn_version(opened(found.path))) if found.pickle else found
+
+
+def environment_of(model: ModelRecord, found: NoCode) -> dict[str, Any]:
     """The definition of an environment that serves it. The framework's version is the nearest that can be had, because
     what was trained years ago must be served with what there is today."""
+    kind = found.kind
     main, others = PACKAGES[kind]
-    version = model.framework_version if kind not in _OTHER_VERSIONS else None
+    version = (found.framework_version or model.framework_version) if kind not in _OTHER_VERSIONS else None
     pinned = f"{main}=={version}" if version and re.fullmatch(r"\d+(\.\d+)*([a-z.]*\d+)*", version) else main
     return {
         "name": f"no-code-{kind.value}",
@@ -75,6 +83,16 @@ def environment_of(model: ModelRecord, kind: ScorerKind) -> dict[str, Any]:
             "frameworkDefaults": [main],
         },
     }
+
+
+def warnings_of(model: ModelRecord, found: NoCode) -> tuple[str, ...]:
+    said, is_of = model.framework_version, found.framework_version
+    if not said or not is_of or said == is_of:
+        return ()
+    main, _ = PACKAGES[found.kind]
+    return (
+        f"Model {model.id} is registered with {main} {said}, but its file was saved with {is_of}, which serves it.",
+    )
 
 
 def packages_in(lock: str) -> frozenset[str]:

@@ -65,7 +65,8 @@ def recognise(request: Request, workspace_id: str, spec: VersionSpec) -> Recogni
     context = context_of(request)
     with context.db.read() as tx:
         record, found = checks.recognised(context, tx, workspace_id, spec)
-    return Recognised(found.kind, found.path, environment_of(record, found.kind))
+    found = checks.versioned(context, record, found)
+    return Recognised(found.kind, found.path, environment_of(record, found))
 
 
 @router.get("/{name}")

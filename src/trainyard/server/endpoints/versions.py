@@ -57,7 +57,8 @@ def add_revision(
 
 
 def change_versions(context: Context, tx: Connection, principal: str, row: Row[Any], wish: ServiceChange) -> None:
-    now, there = context.clock(), current(version_rows(tx, [row.service_id]))
+    now = context.clock()
+    there = current(_without_failed_updates(tx, version_rows(tx, [row.service_id]), now))
     name = wish.version_name or (PLAIN if row.kind != ServiceKind.ENDPOINT.value else next(iter(there), PLAIN))
     known = there.get(name)
     if wish.new_version:
@@ -85,6 +86,15 @@ def change_versions(context: Context, tx: Connection, principal: str, row: Row[A
     for flag in ("is_default", "is_control"):
         if wish.share is not None and getattr(wish.share, flag):
             mark(tx, row, name, flag)
+
+
+def _without_failed_updates(tx: Connection, rows: list[Row[Any]], now_ns: int) -> list[Row[Any]]:
+    """Who changes a service after an update of it failed, changes what serves: the update was refused, and told so."""
+    serving = {row.name: row.key for row in rows if row.step == Step.LIVE.value}
+    refused = [row.key for row in rows if row.step == Step.FAILED.value and serving.get(row.name, row.key) < row.key]
+    retired = {"step": Step.RETIRED.value, "modified_ns": now_ns}
+    tx.execute(update(service_versions).where(service_versions.c.key.in_(refused)).values(**retired))
+    return [row for row in rows if row.key not in refused]
 
 
 def mark(tx: Connection, row: Row[Any], name: str, flag: str) -> None:
