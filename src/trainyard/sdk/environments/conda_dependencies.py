@@ -77,9 +77,9 @@ class CondaDependencies:
         made = CondaDependencies()
         made._set_pip([])
         made.set_python_version(python_version or PYTHON_DEFAULT_VERSION)
-        for package in conda_packages or []:
+        for package in _listed(conda_packages or [], "conda_packages"):
             made.add_conda_package(package)
-        for package in [_DEFAULT_PIP] if pip_packages is None else pip_packages:
+        for package in [_DEFAULT_PIP] if pip_packages is None else _listed(pip_packages, "pip_packages"):
             made.add_pip_package(_pinned(package) if pin_sdk_version else package)
         if pip_indexurl:
             made.set_pip_index_url(pip_indexurl)
@@ -322,6 +322,12 @@ def _by_core(package: str, core_type: str) -> str:
     if core_type not in (CPU, GPU):
         raise UserErrorException(f"core_type is {core_type!r}; it must be 'cpu' or 'gpu'.")
     return package if core_type == CPU else f"{package}-gpu"
+
+
+def _listed(packages: Iterable[str], name: str) -> Iterable[str]:
+    if isinstance(packages, str):  # one by one its letters would be packages too
+        raise UserErrorException(f"{name} must be a list of names such as ['numpy'], not {packages!r}.")
+    return packages
 
 
 def _check_text(value: object, name: str, such_as: str = "numpy==1.26.4") -> None:
