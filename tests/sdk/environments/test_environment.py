@@ -127,6 +127,14 @@ def test_everything_set_on_it_comes_back_from_its_json(tmp_path):
     assert repr(Environment.load_from_directory(str(tmp_path / "env"))) == repr(made)
 
 
+def test_a_registry_may_be_its_address_alone():
+    made = Environment("mine")
+    made.docker.base_image_registry = "registry.example"
+    assert made.to_definition()["docker"]["baseImageRegistry"]["address"] == "registry.example"
+    made.docker.base_image_registry = None
+    assert made.docker.base_image_registry.address is None
+
+
 def test_a_path_of_no_dockerfile_is_not_taken_for_one(tmp_path):
     with pytest.raises(UserErrorException, match="is no Dockerfile: no file is there"):
         Environment.from_dockerfile("mine", str(tmp_path / "Dockerfile"))

@@ -149,12 +149,25 @@ class DockerSection:
         self.shm_size: str | None = None
         self.arguments: list[str] = []
         self.platform: dict[str, str] = {"os": "Linux", "architecture": "amd64"}
-        self.base_image_registry = ContainerRegistry()
+        self._base_image_registry = ContainerRegistry()
         self._base_image: str | None = DEFAULT_CPU_IMAGE
         self._base_dockerfile: str | None = None
         self._build_context: DockerBuildContext | None = None
         self._gpu_support: bool | None = None
         _set_known(self, kwargs)
+
+    @property
+    def base_image_registry(self) -> ContainerRegistry:
+        return self._base_image_registry
+
+    @base_image_registry.setter
+    def base_image_registry(self, registry: ContainerRegistry | str | None) -> None:
+        """A registry, or its address alone."""
+        if isinstance(registry, ContainerRegistry):
+            self._base_image_registry = registry
+            return
+        self._base_image_registry = ContainerRegistry()
+        self._base_image_registry.address = registry
 
     @property
     def base_image(self) -> str | None:
