@@ -139,6 +139,16 @@ def test_a_users_pin_that_cannot_be_had_is_refused_with_the_nearest(ask: Ask, re
     assert "set TRAINYARD_RELAX_PINS=1 or environment.python.relax_pins = True" in said
 
 
+def test_a_horovod_that_nobody_can_build_is_named_with_the_other_pins(ask: Ask, refused: Refused) -> None:
+    request = ask("horovod==0.19.5", "apple==1.5", "pear")
+    assert request.interpreter is not None
+    assert refused(request) == (
+        f"Not available for Python {request.interpreter.version}: apple==1.5 (the nearest there is: apple==1.4); "
+        "horovod==0.19.5 (the nearest there is: horovod==0.28.1). Change the version(s), or take the nearest: "
+        "set TRAINYARD_RELAX_PINS=1 or environment.python.relax_pins = True."
+    )
+
+
 def test_with_the_switch_the_nearest_is_taken_and_said(ask: Ask, built: Make) -> None:
     made = built(ask("apple==1.5", "pear", relaxPins=True))
     assert version_of(made, "apple") == "1.4"

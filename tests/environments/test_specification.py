@@ -95,6 +95,7 @@ def test_mlflow_writes_models_of_scikit_learn() -> None:
         (definition(["$(reboot)"]), "'$(reboot)' is not a pip requirement"),
         (definition(["numpy=1.16"]), "'numpy=1.16' is not a pip requirement"),
         (definition(["-r more.txt"]), "The pip option '-r' is not understood here."),
+        (definition(["--index-url"]), "The pip option '--index-url' needs a value after it."),
         (definition(["-e ."]), "The pip option '-e' is not understood here."),
         (definition([], ["numpy; reboot"]), "'numpy; reboot' is not a conda package."),
         (definition([], ["$(reboot)"]), "'$(reboot)' is not a conda package."),
@@ -111,3 +112,9 @@ def test_what_makes_no_sense_is_named(said: dict[str, Any], sentence: str) -> No
 def test_addresses_pass() -> None:
     lines = ["https://host/a-1.0-py3-none-any.whl", "b @ git+https://host/b.git@main", "file:///a/c.whl"]
     assert parse(definition(lines)).requirements == tuple(sorted(lines))
+
+
+@pytest.mark.parametrize("option", ["-e ", "--editable ", "--editable="])
+def test_an_address_that_one_wanted_to_edit_is_installed(option: str) -> None:
+    address = "git+https://host/b.git#egg=b&subdirectory=python"
+    assert parse(definition([option + address])).requirements == (address,)

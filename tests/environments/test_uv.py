@@ -40,8 +40,8 @@ def test_an_index_that_is_away_is_said_with_the_way_out(uv: Stand) -> None:
     with pytest.raises(IndexAway) as away:
         uv(f"printf '{said}' >&2; exit 2").freeze("python")
     assert away.value.message == (
-        "Failed to fetch: `https://****@host/simple/` operation timed out Check that the package index can be reached "
-        "from the service's machine, then submit again."
+        "Failed to fetch: `https://****@host/simple/`: operation timed out. Check that the package index can be "
+        "reached from the service's machine, then submit again."
     )
 
 

@@ -10,7 +10,7 @@ from trainyard.contract.codec import to_json
 from trainyard.environments.specification import Wanted
 
 # Raised when what we build for the same wish changes, so that older builds are not taken for it.
-RECIPE = 3
+RECIPE = 4
 
 
 @dataclass(frozen=True)

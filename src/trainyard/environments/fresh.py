@@ -12,7 +12,7 @@ from trainyard.environments.credentials import redacted
 from trainyard.environments.hashes import with_hashes_of
 from trainyard.environments.locks import Lock
 from trainyard.environments.names import normalised
-from trainyard.environments.pins import pinned
+from trainyard.environments.pins import pinned, refusal
 from trainyard.environments.plan import no_python
 from trainyard.environments.request import Interpreter, platform
 from trainyard.environments.resolve import Resolver
@@ -68,7 +68,11 @@ class Fresh:
 
     def _resolve(self, resolver: Resolver, wanted: Wanted) -> tuple[Lock, tuple[str, ...]]:
         python = resolver.python
+        unbuildable = horovod.lacking(wanted)
         wanted, built, notes = horovod.take_out(wanted)
+        if unbuildable:  # named together with what else there is not
+            lacking = sorted([*unbuildable, *resolver.lacking(wanted)], key=lambda pin: pin.requirement)
+            raise EnvironmentRefused(refusal(lacking, python.version))
         brought = (
             line for line in old_frameworks.brought_along(wanted) if resolver.has(requirement_name(line) or line)
         )

@@ -24,7 +24,7 @@ from trainyard.contract.errors import BuildFailed, EnvironmentRefused
 from trainyard.contract.locks import locked
 from trainyard.environments.locks import Lock
 from trainyard.environments.machine import has_gpu
-from trainyard.environments.pins import Available, Lacking, refusal, versions_in
+from trainyard.environments.pins import Available, Lacking, versions_in
 from trainyard.environments.programs import read_both, started
 from trainyard.environments.request import Interpreter
 from trainyard.environments.specification import Wanted, requirement_name
@@ -50,19 +50,22 @@ def variables(folder: str, lock: str) -> dict[str, str]:
     return said if _brings_keras_2(versions_in(lock)) else {"TF_USE_LEGACY_KERAS": "1", **said}
 
 
+def lacking(wanted: Wanted) -> list[Lacking]:
+    """The user's own pins of it that may not give way and are of releases that nobody can build. Pure."""
+    asked = [] if wanted.relax or "horovod" in wanted.filled_in else _asked(wanted)
+    return [Lacking(line, Available("horovod", VERSION), filled_in=False) for line in asked if not _is_built(line)]
+
+
 def take_out(wanted: Wanted) -> tuple[Wanted, tuple[str, ...], tuple[str, ...]]:
     """The wish without it; what is to be built, which has its NEEDS; sentences about another version. Pure."""
-    asked = [line for line in wanted.requirements if requirement_name(line) == "horovod"]
+    asked = _asked(wanted)
     if not asked:
         return wanted, (), ()
-    notes = []
-    for line in asked:
-        if Requirement(line).specifier.contains(VERSION):
-            continue
-        lacking = Lacking(line, Available("horovod", VERSION), "horovod" in wanted.filled_in)
-        if not (wanted.relax or lacking.filled_in):
-            raise EnvironmentRefused(refusal([lacking], "today", "that release does not build with today's frameworks"))
-        notes.append(f"{line} does not build with today's frameworks: {BUILT} was built instead.")
+    notes = [
+        f"{line} does not build with today's frameworks: {BUILT} was built instead."
+        for line in asked
+        if not _is_built(line)
+    ]
     others = [line for line in wanted.requirements if line not in asked]
     return replace(wanted, requirements=tuple(others)), (BUILT,), tuple(notes)
 
@@ -125,6 +128,14 @@ def missing_tools(variables: Mapping[str, str]) -> list[str]:
     """What a build needs from the machine and does not find."""
     path = variables.get("PATH", os.defpath)
     return [name for name in ("gcc", "g++", "make") if shutil.which(name, path=path) is None]
+
+
+def _asked(wanted: Wanted) -> list[str]:
+    return [line for line in wanted.requirements if requirement_name(line) == "horovod"]
+
+
+def _is_built(line: str) -> bool:
+    return Requirement(line).specifier.contains(VERSION)
 
 
 def _tensorflow(versions: Mapping[str, str]) -> Version | None:

@@ -70,7 +70,9 @@ def parse_option(options: PipOptions, line: str) -> PipOptions:
         if word in _FLAGS:
             flag = {"--no-index": replace(options, no_index=True), "--pre": replace(options, pre=True)}
             options = flag[word]
-        elif word in _VALUED and words:
+        elif word in _VALUED and not words:
+            raise EnvironmentRefused(f"The pip option {word!r} needs a value after it. Give it one, or take it out.")
+        elif word in _VALUED:
             options = _with_value(options, _VALUED[word], words.pop(0))
         elif word not in _WITHOUT_EFFECT:
             raise EnvironmentRefused(

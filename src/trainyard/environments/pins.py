@@ -95,7 +95,7 @@ def renamed(requirement: str, name: str) -> str:
     return str(parsed)
 
 
-def refusal(lacking: Iterable[Lacking], python: str, solver: str) -> str:
+def refusal(lacking: Iterable[Lacking], python: str, solver: str = "") -> str:
     """Names each pin, the nearest version there is, and the switch."""
     pins = list(lacking)
     parts = []
@@ -104,8 +104,8 @@ def refusal(lacking: Iterable[Lacking], python: str, solver: str) -> str:
         parts.append(f"{pin.requirement} ({have})")
     near = f", or take the nearest: {SWITCH}" if any(pin.nearest for pin in pins) else ""
     named = "version(s)" if all(pin.nearest for pin in pins) else "name(s) and version(s)"
-    said = _in_short(solver)
-    return f"Not available for Python {python}: {'; '.join(parts)}. Change the {named}{near}. The solver said: {said}"
+    said = f" The solver said: {_in_short(solver)}" if solver else ""
+    return f"Not available for Python {python}: {'; '.join(parts)}. Change the {named}{near}.{said}"
 
 
 def replacements(asked: Iterable[tuple[str, str]], lock: str, python: str) -> list[str]:

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from trainyard.contract.errors import BuildFailed, EnvironmentRefused, IndexAway, Unsatisfied
-from trainyard.environments import old_numpy, pins
+from trainyard.environments import pins, unsaid_limits
 from trainyard.environments.names import GPU_ALONE, normalised
 from trainyard.environments.pins import Available, Lacking
 from trainyard.environments.request import Interpreter
@@ -48,6 +48,12 @@ class Resolver:
     def has(self, name: str) -> bool:
         """Whether there is a wheel of any version."""
         return self._first(name) is not None
+
+    def lacking(self, wanted: Wanted) -> list[Lacking]:
+        """The user's own pins that there are no wheels for."""
+        here = replace(self, names=frozenset(map(_name, wanted.requirements)))
+        found = here._all_lacking(wanted.requirements, {normalised(name) for name in wanted.filled_in})
+        return [pin for pin in found if not pin.filled_in]
 
     def without(self, wanted: Wanted, name: str, error: BuildFailed) -> Wanted:
         """The wish once more, after `name` did not build from its sources: with the nearest version that needs no
@@ -96,9 +102,7 @@ class Resolver:
     ) -> str:
         """The lock, by building sources, or with other versions where that is allowed; never of those in `fixed`."""
         candidates = [line for line in lines if pins.pinned(line)]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            looked = pool.map(lambda line: self._lacking(line, _name(line) in free), candidates)
-        lacking = [pin for pin in looked if pin is not None]
+        lacking = self._all_lacking(candidates, free)
         users = [pin for pin in lacking if not pin.filled_in]
         given_way = [pin for pin in lacking if pin.filled_in or wanted.relax]
         if users and not wanted.relax:
@@ -162,12 +166,11 @@ class Resolver:
         lines, constraints = list(lines), list(constraints)
         solve = self._solve_with_finals if finals else self._solve
         lock = solve(lines, constraints, build)
-        older, old = old_numpy.needed(pins.versions_in(lock))
-        if older:
-            self.uv.log(f"{', '.join(old)} goes with an older NumPy only: {older} is added.")
+        for limit, old in unsaid_limits.of(pins.versions_in(lock)).items():
+            self.uv.log(f"{', '.join(old)} goes with {limit} only: that is added.")
             with contextlib.suppress(Unsatisfied):  # a user who wants a newer one with them gets it
-                constraints.append(older)
-                lock = solve(lines, constraints, build)
+                lock = solve(lines, [*constraints, limit], build)
+                constraints.append(limit)
         return lock
 
     def _solve(self, lines: list[str], constraints: list[str], build: bool, finals: bool = False) -> str:
@@ -242,6 +245,12 @@ class Resolver:
                 if wheel is not None and tag in file:
                     found[normalised(wheel[1])] = wheel[2]
         return found
+
+    def _all_lacking(self, lines: Iterable[str], free: set[str]) -> list[Lacking]:
+        candidates = [line for line in lines if pins.pinned(line)]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            looked = pool.map(lambda line: self._lacking(line, _name(line) in free), candidates)
+            return [pin for pin in looked if pin is not None]
 
     def _lacking(self, line: str, filled_in: bool) -> Lacking | None:
         """None: there is a wheel for it."""

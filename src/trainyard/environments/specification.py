@@ -26,6 +26,7 @@ _KEYS = {
 _CONDA_ENTRY = re.compile(r"(?:[\w.:/-]+::)?([A-Za-z0-9_][A-Za-z0-9_.+-]*)\s*((?:[=<>!~ ]|$)[\w.*+!=<>~|, -]*)")
 _CHANNEL = re.compile(r"[\w.:/@%+~-]+")
 _HASH = re.compile(r"\s+--hash[= ](\S+)")
+_EDITABLE = re.compile(r"(?:-e|--editable)[ =]\s*(?=\S+://)")  # nobody edits what is built: the address counts
 _URL = re.compile(r"(?:[A-Za-z0-9._-]+(?:\[[\w,.-]*\])?\s*@\s*)?(?:git\+)?(?:https?|file|ssh)://\S+")
 
 
@@ -159,7 +160,8 @@ def _pip_lines(entry: dict[str, Any]) -> list[str]:
     lines = entry.get("pip")
     if set(entry) != {"pip"} or not isinstance(lines, list):
         raise EnvironmentRefused(f"{entry!r} among the dependencies is not a `pip:` list. Correct the conda file.")
-    return [str(line).strip() for line in lines if str(line).strip() and not str(line).strip().startswith("#")]
+    stripped = [_EDITABLE.sub("", str(line).strip(), count=1) for line in lines]
+    return [line for line in stripped if line and not line.startswith("#")]
 
 
 def _requirement(line: str) -> tuple[list[str], bool]:

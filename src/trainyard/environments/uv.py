@@ -209,7 +209,8 @@ def _error(code: int, said: str) -> EnvironmentRefused | DiskFull:
     sentence = _sentence(said) or f"uv ended with code {code}."
     if _NETWORK.search(said):
         return IndexAway(
-            f"{sentence} Check that the package index can be reached from the service's machine, then submit again."
+            f"{sentence.rstrip('. ')}. Check that the package index can be reached from the service's machine, then "
+            "submit again."
         )
     if "failed to build" in said.lower():
         return BuildFailed(_last_words(said) or sentence)
@@ -220,7 +221,7 @@ def _sentence(said: str) -> str:
     """From its error on, on one line where it is short."""
     found = re.search(r"^error:", said, re.M)
     text = said[found.start() :] if found else said
-    text = re.sub(r"^\s*(?:error|cause):\s*", "", text, flags=re.M)
+    text = re.sub(r":?\s*\n\s*cause:\s*", ": ", text.removeprefix("error:").lstrip())
     text = re.sub(r"No solution found when resolving dependencies:?\s*", "", text)
     text = re.sub(r"^hint: Wheels are required.*$", "", text, flags=re.M)  # our way of asking, not the user's wish
     text = re.sub(r"\n+hint: ", " Hint: ", text)

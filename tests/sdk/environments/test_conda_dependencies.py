@@ -24,6 +24,18 @@ def test_given_pip_packages_replace_the_default_and_sdk_packages_are_pinned():
     assert list(CondaDependencies.create(pin_sdk_version=False).pip_packages) == ["azureml-defaults"]
 
 
+def test_a_version_of_python_is_needed_and_the_default_is_the_sdks():
+    assert CondaDependencies.create(python_version=None).get_python_version() == "3.6.2"
+    with pytest.raises(UserErrorException, match=r"The version of Python must be a text such as '3\.11'"):
+        CondaDependencies().set_python_version(None)
+
+
+@pytest.mark.parametrize("name", ["conda_packages", "pip_packages"])
+def test_a_text_is_no_list_of_packages(name):
+    with pytest.raises(UserErrorException, match=rf"{name} must be a list of names such as \['numpy'\], not 'scipy'"):
+        CondaDependencies.create(**{name: "scipy"})
+
+
 def test_a_pip_package_takes_the_place_of_its_older_self_and_a_conda_one_only_of_its_twin():
     made = CondaDependencies.create(pip_packages=["Keras==2.0"], conda_packages=["numpy"])
     made.add_pip_package("keras==2.1")

@@ -108,6 +108,7 @@ def test_everything_set_on_it_comes_back_from_its_json(tmp_path):
     made.python.relax_pins = True
     made.python.shims = ["numpy"]
     made.docker.shm_size = "4g"
+    made.docker.shared_volumes = False
     made.docker.arguments = ["--cpus", "2"]
     made.inferencing_stack_version = "latest"
     made.spark.repositories = ["there"]
@@ -117,12 +118,35 @@ def test_everything_set_on_it_comes_back_from_its_json(tmp_path):
     again = Environment.from_definition(json.loads(repr(made)))
     assert repr(again) == repr(made)
     assert (again.python.relax_pins, again.python.shims) == (True, "numpy")
+    assert again.docker.shared_volumes is False
     assert (again.r.r_version, again.r.cran_packages) == ("4.0", ["dplyr"])
     assert again.databricks.pypi_libraries == [{"package": "six"}]
     assert (again.docker.base_image, again.docker.build_context.dockerfile_path) == (None, "Dockerfile")
     made.save_to_directory(str(tmp_path / "env"))
     made.save_to_directory(str(tmp_path / "env"), overwrite=True)
     assert repr(Environment.load_from_directory(str(tmp_path / "env"))) == repr(made)
+
+
+def test_a_registry_may_be_its_address_alone():
+    made = Environment("mine")
+    made.docker.base_image_registry = "registry.example"
+    assert made.to_definition()["docker"]["baseImageRegistry"]["address"] == "registry.example"
+    made.docker.base_image_registry = None
+    assert made.docker.base_image_registry.address is None
+
+
+def test_a_path_of_no_dockerfile_is_not_taken_for_one(tmp_path):
+    with pytest.raises(UserErrorException, match="is no Dockerfile: no file is there"):
+        Environment.from_dockerfile("mine", str(tmp_path / "Dockerfile"))
+    assert Environment.from_dockerfile("mine", "FROM base").docker.base_dockerfile == "FROM base"
+
+
+def test_packages_are_no_path():
+    made = Environment("mine")
+    with pytest.raises(UserErrorException, match=r"is a CondaDependencies, not 'environment\.yml'"):
+        made.python.conda_dependencies = "environment.yml"
+    made.python.conda_dependencies = None
+    assert made.to_definition()["python"]["condaDependencies"] is None
 
 
 def test_nothing_to_load(tmp_path):

@@ -150,8 +150,9 @@ def test_curated_ones_are_listed_with_the_users_own(workspace, shelf):
     assert found["listed"].version == "1"
     assert "AzureML-Minimal" in found
     assert Environment.get(workspace, "azureml-minimal").name == "AzureML-Minimal"
-    with pytest.raises(Exception, match=r"No curated environment 'AzureML-Nonsense'\. There are: ") as raised:
-        Environment.get(workspace=workspace, name="AzureML-Nonsense")
+    with pytest.raises(Exception, match="No curated environment 'AzureML-TensorFlow'") as raised:
+        Environment.get(workspace=workspace, name="AzureML-TensorFlow")
+    assert "AzureML-TensorFlow-2.3-GPU" in str(raised.value)
     assert type(raised.value) is Exception
     with pytest.raises(Exception, match="No version '7' of the curated environment"):
         Environment.get(workspace, "AzureML-Minimal", "7")

@@ -3,16 +3,21 @@
 import importlib
 import inspect
 import logging
+from types import SimpleNamespace
 
 import pytest
 
+from azureml.data.datapath import DataPath
+from trainyard.contract.data import DatastoreKind, DatastoreRecord
 from trainyard.contract.runs import Role
+from trainyard.sdk.data.datastore_kinds import datastore_of
 from trainyard.sdk.environments.environment import Environment
 from trainyard.sdk.errors import ExperimentExecutionException, TrainingException, UserErrorException
 from trainyard.sdk.estimators.dnn import Chainer, PyTorch, TensorFlow
 from trainyard.sdk.estimators.estimator import Estimator
 from trainyard.sdk.estimators.sklearn_estimator import SKLearn
 from trainyard.sdk.submitting.distributed_training import Gloo, Mpi, Nccl, ParameterServer
+from trainyard.sdk.submitting.runconfig_parts import MpiConfiguration, TensorflowConfiguration
 from trainyard.sdk.submitting.submit import checked, run_spec
 
 ALL = (Estimator, TensorFlow, PyTorch, Chainer, SKLearn)
@@ -257,11 +262,6 @@ MANY = {"compute_target": "cluster", "node_count": 2}
         (TensorFlow, {**MANY, "distributed_backend": "ps", "worker_count": 0}, "worker_count is 0"),
         (
             Estimator,
-            {"compute_target": "c", "custom_docker_image": "a", "custom_docker_base_image": "b"},
-            "older name of custom_docker_image",
-        ),
-        (
-            Estimator,
             {"compute_target": "c", "conda_dependencies_file": "env.yml", "pip_packages": ["numpy"]},
             "so pip_packages cannot be given with it",
         ),
@@ -292,9 +292,17 @@ def test_what_does_not_go_together(kind, given, says, source):
             {**MANY, "distributed_training": Mpi(2), "process_count_per_node": 4},
             "process_count_per_node=4 has no effect here: distributed_training has counts of its own",
         ),
+        (
+            {**MANY, "distributed_training": MpiConfiguration(node_count=3)},
+            "node_count=3 of distributed_training has no effect here",
+        ),
+        (
+            {"source_directory_data_store": object()},
+            "source_directory_data_store has no effect here: the service itself keeps the source directory",
+        ),
     ],
 )
-def test_counts_that_are_not_used_are_told(given, says, source):
+def test_what_is_not_used_is_told(given, says, source):
     with pytest.warns(UserWarning, match=says):
         TensorFlow(source, entry_script="train.py", **{"compute_target": "cluster", **given})
 
@@ -329,7 +337,6 @@ def test_an_environment_definition_is_taken_as_it_is(source):
     ("name", "value", "says"),
     [
         ("inputs", [object()], "inputs has a object"),
-        ("source_directory_data_store", object(), "has no meaning here"),
         ("resume_from", "outputs", "resume_from is a DataPath, not a str"),
     ],
 )
@@ -361,6 +368,22 @@ def test_what_is_no_data_is_refused(name, value, says, source):
         (
             TensorFlow,
             {"distributed_training": ParameterServer(worker_count=2)},
+            "TensorFlow",
+            "ParameterServer",
+            "tf_config",
+            (Role("worker", 2), Role("ps", 1)),
+        ),
+        (
+            TensorFlow,
+            {"distributed_training": MpiConfiguration(process_count_per_node=2)},
+            "Python",
+            "IntelMpi",
+            "mpi",
+            (Role("worker", 4),),
+        ),
+        (
+            TensorFlow,
+            {"distributed_training": TensorflowConfiguration(worker_count=2)},
             "TensorFlow",
             "ParameterServer",
             "tf_config",
@@ -443,6 +466,32 @@ def test_what_is_overridden_at_submit_holds_for_that_submit(source):
         spec_of(est, node_count=2)
     with pytest.raises(UserErrorException, match="inputs has a object"):
         spec_of(est, inputs=[object()])
+
+
+def test_parameters_that_are_overridden_leave_where_to_resume_from(source):
+    record = DatastoreRecord("w", "store", DatastoreKind.BLOB, "ada", 1)
+    checkpoint = DataPath(datastore_of(SimpleNamespace(_workspace_id_internal="w"), record), "checkpoints")
+    est = Estimator(source, compute_target="local", entry_script="train.py", resume_from=checkpoint)
+    resumed = ("--resume-from", "$AZUREML_DATAREFERENCE_MODEL_LOCATION")
+    assert spec_of(est).arguments == resumed
+    assert spec_of(est, script_params={"--a": 1}).arguments == ("--a", "1", *resumed)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ({"custom_docker_image": "new"}, {"custom_docker_base_image": "old"}),
+        ({"conda_dependencies_file": "new.yml"}, {"conda_dependencies_file_path": "old.yml"}),
+        ({"pip_requirements_file": "new.txt"}, {"pip_requirements_file_path": "old.txt"}),
+    ],
+)
+def test_of_two_names_of_a_parameter_the_newer_counts(newer, older, source, tmp_path):
+    (tmp_path / "new.yml").write_text("dependencies:\n- python=3.11\n- new\n")
+    (tmp_path / "new.txt").write_text("new\n")
+    with pytest.warns(UserWarning, match=f"{next(iter(older))} has no effect here"):
+        est = Estimator(source, compute_target="local", entry_script="train.py", **newer, **older)
+    assert "new" in repr(est.run_config.environment)
+    assert "old" not in repr(est.run_config.environment)
 
 
 def test_what_is_changed_before_submit_counts(source):

@@ -50,6 +50,18 @@ def test_saved_and_loaded_again(tmp_path):
         RunConfiguration.load(str(tmp_path), "mine")
 
 
+@pytest.mark.parametrize("named", ["aml_config/packages.yml", "packages.yml"])
+def test_the_conda_file_that_one_names_is_that_of_its_project(tmp_path, named):
+    """As projects of 2018 have it. Called from anywhere."""
+    (tmp_path / "aml_config").mkdir()
+    (tmp_path / "aml_config" / "packages.yml").write_text("dependencies:\n- python=3.11\n- numpy\n")
+    (tmp_path / "aml_config" / "mine.runconfig").write_text(
+        f"script: train.py\nenvironment:\n  python:\n    condaDependenciesFile: {named}\n"
+    )
+    python = RunConfiguration.load(str(tmp_path), "mine").environment.python
+    assert list(python.conda_dependencies.conda_packages) == ["python=3.11", "numpy"]
+
+
 def test_the_environment_may_have_a_file_of_its_own(tmp_path):
     made = RunConfiguration()
     made.environment = Environment("apart")

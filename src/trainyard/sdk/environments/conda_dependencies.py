@@ -70,16 +70,16 @@ class CondaDependencies:
         pip_indexurl: str | None = None,
         pip_packages: list[str] | None = None,
         conda_packages: list[str] | None = None,
-        python_version: str = PYTHON_DEFAULT_VERSION,
+        python_version: str | None = PYTHON_DEFAULT_VERSION,
         pin_sdk_version: bool = True,
     ) -> CondaDependencies:
         """A given `pip_packages` replaces the default azureml-defaults."""
         made = CondaDependencies()
         made._set_pip([])
-        made.set_python_version(python_version)
-        for package in conda_packages or []:
+        made.set_python_version(python_version or PYTHON_DEFAULT_VERSION)
+        for package in _listed(conda_packages or [], "conda_packages"):
             made.add_conda_package(package)
-        for package in [_DEFAULT_PIP] if pip_packages is None else pip_packages:
+        for package in [_DEFAULT_PIP] if pip_packages is None else _listed(pip_packages, "pip_packages"):
             made.add_pip_package(_pinned(package) if pin_sdk_version else package)
         if pip_indexurl:
             made.set_pip_index_url(pip_indexurl)
@@ -187,6 +187,7 @@ class CondaDependencies:
         return None
 
     def set_python_version(self, version: str) -> None:
+        _check_text(str(version or ""), "The version of Python", "3.11")
         self.remove_conda_package("python")
         self._dependencies().insert(0, f"python={version}")
 
@@ -323,6 +324,12 @@ def _by_core(package: str, core_type: str) -> str:
     return package if core_type == CPU else f"{package}-gpu"
 
 
-def _check_text(value: object, name: str) -> None:
+def _listed(packages: Iterable[str], name: str) -> Iterable[str]:
+    if isinstance(packages, str):  # one by one its letters would be packages too
+        raise UserErrorException(f"{name} must be a list of names such as ['numpy'], not {packages!r}.")
+    return packages
+
+
+def _check_text(value: object, name: str, such_as: str = "numpy==1.26.4") -> None:
     if not isinstance(value, str) or not value.strip():
-        raise UserErrorException(f"{name} must be a text such as 'numpy==1.26.4', not {value!r}.")
+        raise UserErrorException(f"{name} must be a text such as {such_as!r}, not {value!r}.")

@@ -87,11 +87,14 @@ def add_wheel(workspace: Workspace, file_path: str, exist_ok: bool) -> str:
 
 def _curated(name: str, version: str | int | None) -> Environment:
     found = curated.find(name)
-    if found is None or (version is not None and str(version) != found.version):
-        asked = f"No version {version!r} of the" if found else "No"
+    if found is None:
         raise Exception(
-            f"{asked} curated environment {name!r}. There are: {', '.join(curated.names())}. "
-            "Environment.list(workspace) shows them with yours."
+            f"No curated environment {name!r}. The nearest there are: {', '.join(curated.nearest(name))}. "
+            "Environment.list(workspace) shows all of them with yours."
+        )
+    if version is not None and str(version) != found.version:
+        raise Exception(
+            f"No version {version!r} of the curated environment {name!r}: there is version {found.version} alone."
         )
     return found
 

@@ -23,7 +23,7 @@ class PythonSection:
     def __init__(self, **kwargs: Any) -> None:
         self.interpreter_path = DEFAULT_INTERPRETER
         self.user_managed_dependencies = False
-        self.conda_dependencies: CondaDependencies | None = CondaDependencies()
+        self._conda_dependencies: CondaDependencies | None = CondaDependencies()
         self.base_conda_environment: str | None = None
         self.relax_pins = False  # versions that cannot be had give way to the nearest that can
         self._shims: str | None = None
@@ -33,6 +33,19 @@ class PythonSection:
         self._locked: dict[str, Any] | None = None
         self._conda_dependencies_file: str | None = None
         _set_known(self, kwargs)
+
+    @property
+    def conda_dependencies(self) -> CondaDependencies | None:
+        return self._conda_dependencies
+
+    @conda_dependencies.setter
+    def conda_dependencies(self, packages: CondaDependencies | None) -> None:
+        if packages is not None and not isinstance(packages, CondaDependencies):
+            raise UserErrorException(
+                f"python.conda_dependencies is a CondaDependencies, not {packages!r}. Of a file: "
+                "CondaDependencies('environment.yml')."
+            )
+        self._conda_dependencies = packages
 
     @property
     def lock(self) -> str | None:
@@ -136,12 +149,25 @@ class DockerSection:
         self.shm_size: str | None = None
         self.arguments: list[str] = []
         self.platform: dict[str, str] = {"os": "Linux", "architecture": "amd64"}
-        self.base_image_registry = ContainerRegistry()
+        self._base_image_registry = ContainerRegistry()
         self._base_image: str | None = DEFAULT_CPU_IMAGE
         self._base_dockerfile: str | None = None
         self._build_context: DockerBuildContext | None = None
         self._gpu_support: bool | None = None
         _set_known(self, kwargs)
+
+    @property
+    def base_image_registry(self) -> ContainerRegistry:
+        return self._base_image_registry
+
+    @base_image_registry.setter
+    def base_image_registry(self, registry: ContainerRegistry | str | None) -> None:
+        """A registry, or its address alone."""
+        if isinstance(registry, ContainerRegistry):
+            self._base_image_registry = registry
+            return
+        self._base_image_registry = ContainerRegistry()
+        self._base_image_registry.address = registry
 
     @property
     def base_image(self) -> str | None:
@@ -195,7 +221,9 @@ class DockerSection:
     def to_definition(self) -> dict[str, Any]:
         registry = self.base_image_registry
         context = {} if self.build_context is None else {"buildContext": self.build_context.to_definition()}
-        sizes = {} if self.shm_size is None else {"shmSize": self.shm_size}
+        # what the SDK's older releases did not write is written only where it says something
+        memory = {} if self.shm_size is None else {"shmSize": self.shm_size}
+        volumes = {} if self.shared_volumes else {"sharedVolumes": False}
         return {
             "baseImage": self.base_image,
             "platform": dict(self.platform),
@@ -204,7 +232,8 @@ class DockerSection:
             "baseImageRegistry": {"address": registry.address, "username": registry.username, "password": None},
             "enabled": self.enabled,
             "arguments": list(self.arguments),
-            **sizes,
+            **memory,
+            **volumes,
             **context,
         }
 
@@ -212,6 +241,7 @@ class DockerSection:
     def from_definition(said: dict[str, Any]) -> DockerSection:
         made = DockerSection()
         made.shm_size = said.get("shmSize")
+        made.shared_volumes = bool(said.get("sharedVolumes", True))
         if context := said.get("buildContext"):
             made._build_context = DockerBuildContext.from_definition(context)
         made.enabled = bool(said.get("enabled", False))
@@ -330,6 +360,8 @@ def text_of(source: Any) -> str | None:
     if "\n" not in text and os.path.isfile(text):
         with open(text, encoding="utf-8") as file:
             return file.read()
+    if text.strip() and len(text.split()) == 1:  # no instruction: those have an argument
+        raise UserErrorException(f"{text!r} is no Dockerfile: no file is there, and it is no text of one either.")
     return text
 
 

@@ -14,7 +14,7 @@ from trainyard.sdk.environments.environment import Environment
 from trainyard.sdk.environments.environment_sections import DEFAULT_GPU_IMAGE
 from trainyard.sdk.environments.requirements_file import requirements_of
 from trainyard.sdk.errors import TrainingException
-from trainyard.sdk.estimators.estimator_parameters import Parameters, refuse_source_store, source_file
+from trainyard.sdk.estimators.estimator_parameters import Parameters, pass_over_source_store, source_file
 from trainyard.sdk.estimators.frameworks import Framework
 from trainyard.sdk.estimators.script_params import flattened
 from trainyard.sdk.runs.run_data import add_inputs, resume_arguments
@@ -80,9 +80,10 @@ class MMLBaseEstimator:
             )
         config = copy.copy(self._run_config)
         if overrides.get("script_params"):
-            config.arguments = flattened({**self._script_params, **overrides.pop("script_params")})
+            script_params = {**self._script_params, **overrides.pop("script_params")}
+            config.arguments = flattened(script_params) + self._resume_arguments
         overrides.pop("script_params", None)
-        refuse_source_store(overrides.get("source_directory_data_store"))
+        pass_over_source_store(overrides.get("source_directory_data_store"))
         config.data_references, config.data = dict(config.data_references), dict(config.data)
         add_inputs(config, overrides.get("inputs"))
         return ScriptRunConfig(self._source_directory, run_config=config)
@@ -105,7 +106,8 @@ class MMLBaseEstimator:
         if given.shm_size:
             config.docker.shm_size = config.environment.docker.shm_size = given.shm_size
         add_inputs(config, given.inputs)
-        config.arguments += resume_arguments(config, given.resume_from)
+        self._resume_arguments = resume_arguments(config, given.resume_from)
+        config.arguments += self._resume_arguments
         return config
 
     def _environment(self, given: Parameters) -> Environment:

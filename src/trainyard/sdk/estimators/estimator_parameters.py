@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from trainyard.contract.runs import LOCAL_TARGET
-from trainyard.sdk.errors import TrainingException, UserErrorException
+from trainyard.sdk.effects import tell_once
+from trainyard.sdk.errors import TrainingException
 
 # What says of an environment what an environment_definition says too.
 _OF_ENVIRONMENT = (
@@ -93,7 +94,7 @@ class Parameters:
                 f"A conda dependencies file lists all packages, so {', '.join(beside)} cannot be given with it. Put "
                 "them into the file."
             )
-        refuse_source_store(self.source_directory_data_store)
+        pass_over_source_store(self.source_directory_data_store)
 
     def _check_target(self) -> None:
         if self.compute_target is None and not self.vm_size:
@@ -113,18 +114,15 @@ class Parameters:
             ("pip_requirements_file", "pip_requirements_file_path"),
         ):
             if getattr(self, new) and getattr(self, old) and getattr(self, new) != getattr(self, old):
-                raise TrainingException(f"{old} is the older name of {new}, and they differ. Give {new} alone.")
+                tell_once(f"{old} has no effect here: it is the older name of {new}, which is given too.")
 
     def _given(self, names: tuple[str, ...]) -> list[str]:
         return [name for name in names if getattr(self, name)]
 
 
-def refuse_source_store(store: Any) -> None:
-    if store:
-        raise UserErrorException(
-            "source_directory_data_store is not needed and has no meaning here: the source directory is kept by the "
-            "service itself. Leave it out."
-        )
+def pass_over_source_store(store: Any) -> None:
+    if store is not None:
+        tell_once("source_directory_data_store has no effect here: the service itself keeps the source directory.")
 
 
 def source_file(source_directory: str, name: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainyard.sdk.effects import tell_once
 from trainyard.sdk.errors import TrainingException
+from trainyard.sdk.submitting.runconfig_parts import MpiConfiguration, TensorflowConfiguration
 
 if TYPE_CHECKING:
     from trainyard.sdk.estimators.estimator_parameters import Parameters
@@ -56,6 +57,9 @@ def chosen(given: Parameters, allowed: Collection[str]) -> Distributed | None:
         if getattr(given, name) != 1 and not _is_used(name, how, by_word=given.distributed_training is None):
             why = where if given.distributed_training is None else "distributed_training has counts of its own"
             tell_once(f"{name}={getattr(given, name)!r} has no effect here: {why}.")
+    nodes = getattr(given.distributed_training, "node_count", 1)
+    if nodes not in (1, given.node_count):
+        tell_once(f"node_count={nodes} of distributed_training has no effect here: give the estimator its node_count.")
     return how
 
 
@@ -111,12 +115,21 @@ def at_least(value: Any, least: int, name: str) -> int:
 
 def _of_object(given: Any, allowed: Collection[str]) -> Distributed:
     kinds = tuple(_BACKENDS[word] for word in allowed)
-    if isinstance(given, type) or not isinstance(given, kinds):
+    found = _of_configuration(given)
+    if isinstance(found, type) or not isinstance(found, kinds):
         known = ", ".join(f"{kind.__name__}()" for kind in kinds) or "none: it runs one process"
         what = given.__name__ if isinstance(given, type) else type(given).__name__
         raise TrainingException(f"distributed_training cannot be {what} here. This estimator takes {known}.")
-    found: Distributed = given
     return found
+
+
+def _of_configuration(given: Any) -> Any:
+    """The how-to pages of 2019 give estimators what a RunConfiguration takes."""
+    if isinstance(given, MpiConfiguration):
+        return Mpi(given.process_count_per_node)
+    if isinstance(given, TensorflowConfiguration):
+        return ParameterServer(given.worker_count, given.parameter_server_count)
+    return given
 
 
 def _of_word(given: Parameters, allowed: Collection[str]) -> Distributed:

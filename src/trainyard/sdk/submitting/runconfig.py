@@ -32,6 +32,7 @@ _COMMUNICATORS = {
     name.lower(): name for name in ("None", "ParameterServer", "Gloo", "Mpi", "Nccl", "IntelMpi", "OpenMpi")
 }
 _EXTENSION = ".runconfig"
+_FOLDERS = (".azureml", "aml_config")  # of a project, where such files are
 
 
 class RunConfiguration:
@@ -137,6 +138,7 @@ class RunConfiguration:
         definition = _read_yaml(file)
         if isinstance(environment := definition.get("environment"), str):
             definition["environment"] = _read_yaml(os.path.join(os.path.dirname(file), environment))
+        _find_conda_file(definition, os.path.dirname(file))
         return from_definition(definition)
 
     @staticmethod
@@ -172,7 +174,7 @@ def _file_to_write(path: str | None, name: str | None) -> str:
 def _file_to_read(path: str, name: str | None) -> str:
     if os.path.isfile(path):
         return os.path.abspath(path)
-    for folder in (".azureml", "aml_config", ""):
+    for folder in (*_FOLDERS, ""):
         for ending in (_EXTENSION, ""):
             candidate = os.path.join(os.path.abspath(path), folder, (name or "") + ending)
             if name and os.path.isfile(candidate):
@@ -181,6 +183,16 @@ def _file_to_read(path: str, name: str | None) -> str:
         f"No run configuration {name!r} in {os.path.abspath(path)} (looked there, in .azureml and in aml_config). "
         "run_config.save(path, name) writes one."
     )
+
+
+def _find_conda_file(definition: dict[str, Any], folder: str) -> None:
+    """The conda file that a .runconfig in `folder` names is named from its project on, wherever one calls from."""
+    python = (definition.get("environment") or {}).get("python") or {}
+    if not (named := python.get("condaDependenciesFile")):
+        return
+    project = os.path.dirname(folder) if os.path.basename(folder) in _FOLDERS else folder
+    found = (path for place in (project, folder) if os.path.isfile(path := os.path.join(place, named)))
+    python["condaDependenciesFile"] = next(found, named)
 
 
 def _read_yaml(file: str) -> dict[str, Any]:

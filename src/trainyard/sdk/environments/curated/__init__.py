@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 
 from trainyard.sdk.environments.conda_dependencies import CondaDependencies, package_name
@@ -25,6 +26,12 @@ def names() -> list[str]:
 def find(name: str) -> Environment | None:
     """The one of that name, in whatever case it is written."""
     return next((load(known) for known in names() if known.lower() == name.lower()), None)
+
+
+def nearest(name: str) -> list[str]:
+    """Those whose names are most like it."""
+    plain = {known.lower(): known for known in names()}
+    return [plain[found] for found in difflib.get_close_matches(name.lower(), plain, n=3, cutoff=0)]
 
 
 def load(name: str) -> Environment:
