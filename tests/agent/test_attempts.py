@@ -61,7 +61,9 @@ def test_a_script_that_exits_with_3(yard: Yard) -> None:
 
 
 def test_a_progress_bar_leaves_one_line_in_what_a_script_wrote_last(yard: Yard) -> None:
-    script = "print('before'); print(*(f'\\r{n} of 30' for n in range(31)), sep='', end='\\r\\n'); raise SystemExit('why')"
+    script = (
+        "print('before'); print(*(f'\\r{n} of 30' for n in range(31)), sep='', end='\\r\\n'); raise SystemExit('why')"
+    )
     error = yard.run(script).ended[0].error
     assert error is not None
     assert error.last_lines == ("before", "30 of 30", "why")
