@@ -21,7 +21,7 @@ from trainyard.contract.search import FoundRun, RunSearch, SearchPage
 from trainyard.server.context import Context
 from trainyard.server.metrics import find as metrics
 from trainyard.server.metrics.service import summaries
-from trainyard.server.runs.conditions import Condition, Place, column_of, condition, conjuncts
+from trainyard.server.runs.conditions import NO_MORE, Condition, Makers, Place, column_of, condition, conjuncts
 from trainyard.server.runs.params import params_of
 from trainyard.server.runs.query import Compare, Field, Node, Not, Order, parse, parse_order
 from trainyard.server.runs.records import RunRow, to_records
@@ -51,10 +51,17 @@ class Page:
 
 
 def find_page(
-    tx: Connection, context: Context, workspace_id: str, asked: RunSearch, node: Node, orders: Sequence[Order]
+    tx: Connection,
+    context: Context,
+    workspace_id: str,
+    asked: RunSearch,
+    node: Node,
+    orders: Sequence[Order],
+    more: Makers = NO_MORE,
 ) -> Page:
+    """`more` makes conditions of what only the caller knows of runs."""
     limit = max(1, min(asked.limit, MAX_PAGE))
-    find = _Find(tx, context, workspace_id, asked, node)
+    find = _Find(tx, context, workspace_id, asked, node, more)
     after = _cursor(asked.page)
     order = orders[0]
     if len(orders) == 1 and order == _NEWEST_FIRST:
@@ -90,11 +97,19 @@ def described(tx: Connection, context: Context, rows: Sequence[RunRow], names: S
 class _Find:
     """One search within one transaction."""
 
-    def __init__(self, tx: Connection, context: Context, workspace_id: str, asked: RunSearch, node: Node) -> None:
+    def __init__(
+        self,
+        tx: Connection,
+        context: Context,
+        workspace_id: str,
+        asked: RunSearch,
+        node: Node,
+        more: Makers = NO_MORE,
+    ) -> None:
         self._tx = tx
         self._workspace_id = workspace_id
         self._place = Place(
-            asked.query, workspace_id, context.clock(), tx.dialect.name == "sqlite", self._experiment_id
+            asked.query, workspace_id, context.clock(), tx.dialect.name == "sqlite", self._experiment_id, more
         )
         self._conditions = [condition(part, self._place) for part in conjuncts(node)]
         if asked.experiments:
