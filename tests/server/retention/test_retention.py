@@ -215,6 +215,7 @@ def test_every_table_with_texts_is_looked_through() -> None:
 
 def test_old_attempts(context, workspace, make, delete) -> None:
     make("a")
+    make("b")  # which has none
     with context.db.write() as tx:
         key = run_row(tx, workspace, "a").key
         for number in (1, 2):
@@ -228,6 +229,7 @@ def test_old_attempts(context, workspace, make, delete) -> None:
         tx.execute(text("UPDATE runs SET attempt = 2"))
     found = delete(run_ids=["a"], what="attempts", dry_run=True)
     assert (found["attempts"], found["run_ids"]) == (1, ["a"])
+    assert delete(query="", what="attempts", dry_run=True)["run_ids"] == ["a"]
     delete(run_ids=["a"], what="attempts")
     with context.db.read() as tx:
         assert tx.execute(text("SELECT attempt_id FROM attempts")).scalars().all() == ["att-2"]

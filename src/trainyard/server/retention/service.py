@@ -37,6 +37,8 @@ def perform(context: Context, workspace_id: str, asked: Deletion) -> Deleted:
     with context.db.read() as tx:
         chosen = _chosen(tx, context, workspace_id, asked)
         if asked.what is What.ATTEMPTS:
+            having = cleaning.with_old_attempts(tx, [row.key for row in chosen])
+            chosen = [row for row in chosen if row.key in having]
             found = Deleted(True, asked.what, tuple(row.run_id for row in chosen))
             found = replace(found, attempts=cleaning.old_attempts(tx, [row.key for row in chosen]))
         else:
