@@ -74,9 +74,12 @@ def find_page(
     return Page([by_key[key] for key in keys if key in by_key], _token(following))
 
 
-def matching_keys(tx: Connection, context: Context, workspace_id: str, asked: RunSearch, most: int) -> list[int]:
-    """Keys of all the runs a search finds, newest first, at most `most`."""
-    find = _Find(tx, context, workspace_id, asked, parse(asked.query))
+def ended_keys(
+    tx: Connection, context: Context, workspace_id: str, asked: RunSearch, ended_by_ns: int, most: int
+) -> list[int]:
+    """Keys of the runs a search finds that had ended by then, newest first, at most `most`."""
+    ended = runs.c.ended_ns <= ended_by_ns  # of a run that has not ended it is nothing, which fits no comparison
+    find = _Find(tx, context, workspace_id, asked, parse(asked.query), fixed=(ended,))
     return find.newest_first(most, None)[0]
 
 
@@ -105,6 +108,7 @@ class _Find:
         asked: RunSearch,
         node: Node,
         more: Makers = NO_MORE,
+        fixed: Sequence[ColumnElement[bool]] = (),
     ) -> None:
         self._tx = tx
         self._workspace_id = workspace_id
@@ -114,7 +118,7 @@ class _Find:
         self._conditions = [condition(part, self._place) for part in conjuncts(node)]
         if asked.experiments:
             self._conditions.append(self._of_experiments(asked.experiments))
-        self._fixed = [*_ARCHIVED[_known(asked.archived)]]
+        self._fixed = [*_ARCHIVED[_known(asked.archived)], *fixed]
         self._few = self._few_keys()
 
     def newest_first(self, limit: int, after: Any) -> tuple[list[int], Any]:
