@@ -267,6 +267,11 @@ def test_a_model_has_all_its_versions_however_many_there_are(call, ask, workspac
     found = ask("GET", "model-versions/search?filter=name%3D'old'")["model_versions"]
     assert [each["version"] for each in found] == ["2", "1"]
     assert [each["name"] for each in ask("GET", "registered-models/search")["registered_models"]] == ["new", "old"]
+    logged = {"experiment_id": "0", "name": "net"}
+    logged_id = ask("POST", "logged-models", logged)["model"]["info"]["model_id"]
+    assert call("PUT", f"{proxy}/models/{logged_id}/weights", body=b"w").status == 200
+    made = ask("POST", "model-versions/create", {"name": "new", "source": f"models:/{logged_id}"})["model_version"]
+    assert (made["version"], made["model_id"]) == ("4", logged_id)
     ask("DELETE", "registered-models/delete", {"name": "new"})
     assert ask("GET", "model-versions/search?filter=name%3D'new'")["model_versions"] == []
 

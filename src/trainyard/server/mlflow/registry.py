@@ -107,7 +107,8 @@ def create_version(call: Call) -> dict[str, Any]:
         where = _place(tx, call, source)
     tree, lineage = content_of(call, where)
     files, size = content.measured(call.context.blobs, tree)
-    told = {_SOURCE: source} | ({_MODEL_ID: call.text("model_id")} if call.maybe("model_id") else {})
+    model_id = call.maybe("model_id") or _logged_model(source)
+    told = {_SOURCE: source} | ({_MODEL_ID: model_id} if model_id else {})
     new = NewModel(
         name,
         ModelSource(content=tree),
@@ -195,8 +196,8 @@ def _place(tx: Connection, call: Call, source: str) -> tuple[str, str, str]:
     """A version's source as (kind, owner, path): where its files are with us."""
     path = urllib.parse.unquote(urllib.parse.urlsplit(source).path).strip("/")
     scheme = source.partition(":")[0]
-    if scheme == "models" and path.startswith("m-"):
-        path = logged.folder_of(tx, call.workspace_id, path)
+    if (model_id := _logged_model(source)) is not None:
+        path = logged.folder_of(tx, call.workspace_id, model_id)
     elif scheme == "models":
         name, _, which = path.partition("/")
         path = f"{REGISTERED}/{service.get(tx, call.workspace_id, f'{name}:{which}' if which else path).id}"
@@ -211,6 +212,13 @@ def _place(tx: Connection, call: Call, source: str) -> tuple[str, str, str]:
             f"{source!r} is no place of this workspace. Register from runs:/<run id>/<path> or a logged model."
         )
     return kind, owner, below
+
+
+def _logged_model(source: str) -> str | None:
+    """The logged model that `models:/m-…` names."""
+    address = urllib.parse.urlsplit(source)
+    path = urllib.parse.unquote(address.path).strip("/")
+    return path if address.scheme == "models" and path.startswith("m-") else None
 
 
 def _folder(call: Call, record: ModelRecord) -> str:
