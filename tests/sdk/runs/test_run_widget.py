@@ -288,6 +288,11 @@ def test_runs_below_it_are_lines_and_rows_that_are_sorted(run, page):
     assert page.evaluate(first) == "trial 2"
     page.click(".ty-runs th:has-text('lr')")
     assert page.evaluate(first) == "trial 0"
+    page.set_viewport_size({"width": 480, "height": 700})
+    page.click("button[data-tab=log]")
+    page.click("button[data-tab=runs]")
+    drawn, wanted = page.locator(".ty-parallel").evaluate("(e) => [e.clientWidth, e.viewBox.baseVal.width]")
+    assert abs(drawn - wanted) < 4  # its words are as large as all others, however narrow the notebook
     page.hover(".ty-runs tbody tr:nth-child(2)")
     assert page.get_attribute(".ty-lit", "data-run") == page.get_attribute(".ty-runs tbody tr:nth-child(2) td", "title")
 

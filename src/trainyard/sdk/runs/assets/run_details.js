@@ -196,8 +196,9 @@ export function logTicks(low, high) {
   return inside.length > 1 ? inside : ticks(low, high, 4);
 }
 
-export function parallel(children, axes, colour) {
-  const width = 900, height = 270, top = 44, bottom = 22, side = 70, primary = children.primary;
+export function parallel(children, axes, colour, room = 900) {
+  const width = Math.max(90 * axes.length, Math.min(900, room > 0 ? room : 900)); // its words are as large as others while they fit
+  const height = 270, top = 44, bottom = 22, side = 70, primary = children.primary;
   const at = (n) => (axes.length > 1 ? side + (n * (width - 2 * side)) / (axes.length - 1) : width / 2);
   const scales = axes.map((axis) => {
     const values = children.rows.map((row) => valueOf(row, axis)).filter((v) => v !== null);
@@ -275,7 +276,7 @@ function nameOf(row) {
   return row.name || (trial ? `#${trial[1]}` : row.id.slice(-12));
 }
 
-function childrenPart(children, sort, resort) {
+function childrenPart(children, sort, room, resort) {
   const axes = axesOf(children), colour = colourer(children, axes);
   const columns = [
     { name: "run", of: (row) => row.number, show: nameOf, title: (row) => row.id },
@@ -291,7 +292,7 @@ function childrenPart(children, sort, resort) {
     if (x === null || y === null) return (x === null) - (y === null);
     return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
   });
-  const picture = axes.length > 1 && children.rows.length > 1 ? parallel(children, axes, colour) : null;
+  const picture = axes.length > 1 && children.rows.length > 1 ? parallel(children, axes, colour, room) : null;
   const light = (id, on) => {
     if (!picture) return;
     picture.classList.toggle("ty-dimmed", on);
@@ -381,7 +382,7 @@ export function render({ model, el }) {
 
   function fill(shown) {
     const made = {
-      runs: () => childrenPart(model.get("children"), sort, (next) => { sort = next; drawBody(); }),
+      runs: () => childrenPart(model.get("children"), sort, body.clientWidth - 28, (next) => { sort = next; drawBody(); }),
       metrics: () => metricsPart(model.get("metrics")),
       system: () => systemPart(model.get("system")),
       log: () => logPart(model.get("log"), (name) => { model.set("chosen_log", name); model.save_changes(); }),
