@@ -60,6 +60,15 @@ def test_a_script_that_exits_with_3(yard: Yard) -> None:
     assert error.message == "The script ended with exit code 3. The end of azureml-logs/70_driver_log.txt says why."
 
 
+def test_a_progress_bar_leaves_one_line_in_what_a_script_wrote_last(yard: Yard) -> None:
+    script = (
+        "print('before'); print(*(f'\\r{n} of 30' for n in range(31)), sep='', end='\\r\\n'); raise SystemExit('why')"
+    )
+    error = yard.run(script).ended[0].error
+    assert error is not None
+    assert error.last_lines == ("before", "30 of 30", "why")
+
+
 def test_a_script_killed_by_a_signal(yard: Yard) -> None:
     error = yard.run("import os; os.kill(os.getpid(), 11)").ended[0].error
     assert error is not None

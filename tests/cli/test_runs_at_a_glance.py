@@ -94,11 +94,18 @@ def test_the_live_table_once(home):
 
 
 def test_the_live_table_has_a_line_for_each_run_however_narrow_it_is(home):
-    narrow = {"COLUMNS": "56"}
+    narrow = {"COLUMNS": "40"}
     text = home("runs", "top", "status = Completed", "-m", "loss", "--once", **narrow).stdout.splitlines()
     assert text[0].split() == ["run", "status", "loss", "runs", "for"]
     assert [line.split()[1:3] for line in text[1:3]] == [["Completed", "0.02"], ["Completed", "0.1"]]
     assert text[3].strip() == "No room for lr."
+    ends = [run["run_id"][-8:] for run in found(home)["runs"]]
+    assert [line.split()[0] for line in text[1:3]] == [f"…{end}" for end in ends]
+
+
+def test_a_run_is_shown_with_what_its_metrics_were_between(home):
+    [loss] = [line.split() for line in home("runs", "show", "latest").stdout.splitlines() if line.startswith("loss ")]
+    assert loss == ["loss", "5", "0.02", "0.02", "0.1"]
 
 
 def test_a_metric_that_no_run_has_is_said(home):

@@ -203,6 +203,26 @@ def test_a_full_disk_tears_nothing(path: str, limit: int, kept: list[tuple[str, 
     assert os.path.getsize(path) % 32 == 0
 
 
+HALF_A_LIST = """
+import resource, sys
+from trainyard.contract.tape import TapeWriter
+writer = TapeWriter(sys.argv[1])
+writer.number("a", 1.0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (150, resource.RLIM_INFINITY))
+said = writer.values("a", [2.0, 3.0, 4.0])
+read = open(sys.argv[1], "rb").read()  # by whoever ships it, at this moment
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+writer.number("a", 5.0)
+print(said, len(read))
+"""
+
+
+def test_what_was_read_of_a_list_stays_where_it_was(path: str) -> None:
+    done = subprocess.run([sys.executable, "-c", HALF_A_LIST, path], capture_output=True, text=True)
+    assert (done.stderr, done.stdout) == ("", "False 128\n")  # 22 bytes of the third are gone
+    assert [value for _, value, _ in logged(path)] == [1.0, 2.0, 5.0]
+
+
 def test_a_clock_that_is_set_back_does_not_reorder_what_is_logged(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tape = TapeWriter(path)
     tape.number("loss", 1.0)

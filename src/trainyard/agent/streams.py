@@ -79,11 +79,12 @@ def note(text: str) -> None:
 
 
 def last_lines(path: str, lines: int = 20, longest: int = 1000) -> tuple[str, ...]:
-    """The end of a log, readable whatever bytes are in it."""
+    """The end of a log, readable whatever bytes are in it. A progress bar is the line it ended as."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 16_384))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ()
-    return tuple(line[-longest:] for line in text.splitlines()[-lines:])
+    drawn = (line.rstrip("\r").rpartition("\r")[2] for line in text.removesuffix("\n").split("\n")[-lines:])
+    return tuple(line[-longest:] for line in drawn) if text else ()

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from trainyard.contract.states import RunState
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 # Options that several commands share.
 WorkspaceOption = Annotated[
@@ -63,36 +65,109 @@ def say(sentence: str, style: str = "dim") -> None:
 
 
 def show_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    """NaN and infinities are texts: JSON has no numbers for them, and most programs read none."""
+    print(json.dumps(_strict(value), indent=2, ensure_ascii=False))
 
 
-_WHOLE = ("run", "status", "nodes", "created", "ran for", "when", "since", "size")  # columns that are never broken
+def _strict(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    return value
+
+
+def printable(text: str) -> str:
+    """On one line, and without power over the terminal: names and tags are what somebody wrote."""
+    return text.translate(_CONTROLS)
+
+
+_CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0))}
+
+
+_WHOLE = (
+    "run",
+    "status",
+    "nodes",
+    "created",
+    "ran for",
+    "when",
+    "since",
+    "size",
+    "values",
+    "min",
+    "max",
+)  # columns that are never broken
 _LEAST = 12  # and how narrow the others get
 _GAP = 2
 
 
-def show_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], empty: str) -> None:
-    """`empty` is said instead when there are no rows, and says what to do about it."""
+def show_table(
+    headings: Sequence[str], rows: Iterable[Sequence[Any]], empty: str, spare: Sequence[str] = ()
+) -> list[str]:
+    """`empty` is said instead when there are no rows, and says what to do about it. Columns in `spare` are left out,
+    the first of them first, as far as a terminal is too narrow; answers which were."""
     from rich.table import Table
-    from rich.text import Text
 
-    rows = list(rows)
-    if not rows:
+    shown = [[as_text(cell) for cell in row] for row in rows]
+    if not shown:
         say(empty)
-        return
-    headings, rows = without_empty(headings, rows)
+        return []
+    narrowest = {} if not console().is_terminal else {name: _least(name) for name in headings if name not in _WHOLE}
+    headings, shown, left_out = fitting(headings, shown, spare if console().is_terminal else (), narrowest)
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, _GAP, 0, 0))
     for heading in headings:
-        table.add_column(heading, overflow="fold", no_wrap=heading in _WHOLE)
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
-    _wide(_room(headings, rows)).print(table)
+        table.add_column(printable(heading), overflow="fold", no_wrap=heading in _WHOLE)
+    for row in shown:
+        table.add_row(*row)
+    _wide(room_of(headings, shown, narrowest)).print(table)
+    return left_out
+
+
+def as_text(cell: Any) -> Text:
+    from rich.text import Text
+
+    return cell if isinstance(cell, Text) else Text(printable(str(cell)))
+
+
+def fitting(
+    headings: Sequence[str], rows: Sequence[Sequence[Any]], spare: Sequence[str], narrowest: Mapping[str, int]
+) -> tuple[list[str], list[list[Any]], list[str]]:
+    """The table without columns that are empty throughout, and without as many of `spare` as the terminal has no room
+    for; and which those are."""
+    left_out: list[str] = []
+    kept, cells = without_empty(headings, rows)
+    for name in spare:
+        if room_of(kept, cells, narrowest) <= console().width:
+            break
+        if name in kept:
+            at = kept.index(name)
+            kept, cells = kept[:at] + kept[at + 1 :], [row[:at] + row[at + 1 :] for row in cells]
+            left_out.append(name)
+    return kept, cells, left_out
 
 
 def without_empty(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
     """A narrow terminal needs the room."""
     shown = [at for at in range(len(headings)) if any(str(row[at]) for row in rows)]
     return [headings[at] for at in shown], [[row[at] for at in shown] for row in rows]
+
+
+def short_ids(run_ids: Sequence[str]) -> list[str]:
+    """The ends of ids, as long as it takes to tell them apart: it is there that they differ."""
+    told = {*run_ids}
+    kept = next(end for end in range(8, 256) if len({each[-end:] for each in told}) == len(told))
+    return [each if len(each) <= kept + 1 else f"…{each[-kept:]}" for each in run_ids]
+
+
+def no_room(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"No room for {', '.join(names[:_NAMED])}{more}."
+
+
+_NAMED = 6
 
 
 def _wide(room: int) -> Console:
@@ -102,19 +177,24 @@ def _wide(room: int) -> Console:
     return console() if room <= console().width else Console(highlight=False, width=room)
 
 
-def _room(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
-    """What a table needs at the least, if no id may be cut. In a pipe no cell is broken."""
+def _least(heading: str) -> int:
     from rich.cells import cell_len
 
-    room = 0
+    return max(cell_len(heading), _LEAST)
+
+
+def room_of(headings: Sequence[str], rows: Sequence[Sequence[Any]], narrowest: Mapping[str, int]) -> int:
+    """What a table needs: its columns as wide as what is in them, those in `narrowest` no wider than that."""
+    from rich.cells import cell_len
+
+    room = -_GAP
     for heading, *cells in zip(headings, *rows, strict=True):
-        widest = max(cell_len(line) for cell in [heading, *cells] for line in str(cell).splitlines() or [""])
-        broken = console().is_terminal and heading not in _WHOLE
-        room += (min(widest, max(cell_len(heading), _LEAST)) if broken else widest) + _GAP
+        widest = max(cell_len(str(cell)) for cell in (heading, *cells))
+        room += min(widest, narrowest.get(heading, widest)) + _GAP
     return room
 
 
-def coloured(state: RunState) -> Any:
+def coloured(state: RunState) -> Text:
     from rich.text import Text
 
     return Text(state.value, style=STATE_COLOURS[state])
@@ -150,6 +230,11 @@ def duration_s(run: RunRecord, now_ns: int | None = None) -> float | None:
     if run.started_ns is None:
         return None
     return ((run.ended_ns or now_ns or time.time_ns()) - run.started_ns) / 1e9
+
+
+def moment(time_ns: int) -> str:
+    """A time as the clock on the wall shows it."""
+    return datetime.fromtimestamp(time_ns / 1e9).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def iso(time_ns: int | None) -> str | None:

@@ -10,16 +10,18 @@ from cyclopts.validators import Number
 
 from trainyard.cli import system_use
 from trainyard.cli.finding import find_run, summaries_of
-from trainyard.cli.metric_words import last_of
+from trainyard.cli.metric_words import last_of, number
 from trainyard.cli.output import (
     JsonFlag,
     WorkspaceOption,
     age,
+    as_text,
     coloured,
     console,
     duration_s,
     human_size,
     iso,
+    moment,
     run_json,
     say,
     show_json,
@@ -35,11 +37,14 @@ from trainyard.cli.runs_search import search
 from trainyard.cli.runs_top import top
 from trainyard.contract.errors import InvalidRequest
 from trainyard.contract.logs import DRIVER, driver, of_rank, streamed
+from trainyard.contract.metrics import MetricSummary
 from trainyard.contract.runs import HYPERDRIVE, RunQuery, RunRecord
 from trainyard.contract.states import TERMINAL, RunState
 from trainyard.contract.sweeps import SWEEP_LOG
 
 app = App(name="runs", help="List, search, look into, follow and cancel runs. `latest` stands for the newest run's id.")
+
+_LONGEST_CELL = 60  # characters of a metric's name, and of its last value
 
 RunId = Annotated[str, Parameter(help="The run's id, or `latest`.")]
 
@@ -75,11 +80,12 @@ def list_(
         show_json([run_json(run) for run in found])
         return
     show_table(
-        ["run", "name", "status", "target", "nodes", "created", "ran for"],
+        ["run", "name", "experiment", "status", "target", "nodes", "created", "ran for"],
         (
             [
                 run.run_id,
                 run.display_name or "",
+                run.experiment,
                 coloured(run.state),
                 run.target or "here",
                 run.nodes,
@@ -89,6 +95,7 @@ def list_(
             for run in found
         ),
         empty=f"No such runs in workspace {place.workspace.name}. `trainyard run script.py` makes one.",
+        spare=["nodes", "experiment", "target", "ran for"],
     )
 
 
@@ -132,8 +139,7 @@ def show(run_id: RunId, /, *, workspace: WorkspaceOption = None, json: JsonFlag 
     _show_error(run)
     if metrics := summaries_of(runs, run):
         console().print("\n[bold]Metrics[/]")
-        rows = ([each.name, each.count, last_of(each, 60)] for each in metrics)
-        show_table(["name", "values", "last"], rows, empty="")
+        show_table(["name", "values", "last", "min", "max"], map(_metric_row, metrics), empty="")
     if system:
         console().print("\n[bold]System[/]")
         show_table(system_use.COLUMNS, system_use.rows(system), empty="")
@@ -228,6 +234,18 @@ def _not_yet(run: RunRecord) -> str:
     return "." if run.state in TERMINAL else " yet. `--follow` waits for it."
 
 
+def _metric_row(metric: MetricSummary) -> list[Any]:
+    several = metric.count > 1
+    name = metric.name if len(metric.name) <= _LONGEST_CELL else f"{metric.name[:_LONGEST_CELL]}…"
+    return [
+        name,
+        metric.count,
+        last_of(metric, _LONGEST_CELL),
+        number(metric.min) if several else "",
+        number(metric.max) if several else "",
+    ]
+
+
 def _show_facts(run: RunRecord) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -236,6 +254,10 @@ def _show_facts(run: RunRecord) -> None:
     facts["experiment"] = f"{run.experiment}, number {run.number}"
     if run.display_name:
         facts["name"] = run.display_name
+    if run.description:
+        facts["about"] = run.description
+    if run.parent_run_id:
+        facts["parent"] = run.parent_run_id
     facts["target"] = f"{run.target or 'here'}, {run.nodes} node{'s' if run.nodes != 1 else ''}"
     if run.attempt > 1:
         facts["attempt"] = run.attempt
@@ -243,7 +265,7 @@ def _show_facts(run: RunRecord) -> None:
         facts["script"] = " ".join([run.spec.script, *run.spec.arguments])
     if run.spec:
         facts["environment"] = run.spec.environment.name
-    facts["created"] = f"{age(run.created_ns)} by {run.created_by}"
+    facts["created"] = f"{age(run.created_ns)} by {run.created_by}, {moment(run.created_ns)}"
     if (seconds := duration_s(run)) is not None:
         facts["ran for"] = span(seconds)
     if commit := run.properties.get("azureml.git.commit"):
@@ -251,13 +273,13 @@ def _show_facts(run: RunRecord) -> None:
         facts["commit"] = commit + (" with changes" if dirty else "")
     if run.tags:
         facts["tags"] = ", ".join(key if value is None else f"{key}={value}" for key, value in run.tags.items())
-    for number, warning in enumerate(run.warnings, 1):
-        facts[f"warning {number}"] = Text(warning, style="yellow")
+    for place, warning in enumerate(run.warnings, 1):
+        facts[f"warning {place}"] = Text(warning, style="yellow")
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
     for key, value in facts.items():
-        grid.add_row(key, value if isinstance(value, Text) else Text(str(value)))
+        grid.add_row(key, as_text(value))
     console().print(grid)
 
 
@@ -266,6 +288,9 @@ def _show_error(run: RunRecord) -> None:
 
     if run.error is None:
         return
-    console().print(Text(f"\n{run.error.message}", style="red"), soft_wrap=True)
+    if run.error.message != run.reason:
+        console().print(Text(f"\n{run.error.message}", style="red"), soft_wrap=True)
+    if run.error.last_lines:
+        console().print("\n[bold]The last lines it wrote[/]")
     for line in run.error.last_lines:
         console().print(Text(f"  {line}", style="dim"), soft_wrap=True)

@@ -9,13 +9,15 @@ from cyclopts import Parameter
 
 from trainyard.cli.finding import find_run
 from trainyard.cli.metric_words import last_of, number
-from trainyard.cli.output import JsonFlag, WorkspaceOption, console, say, show_json, show_table
+from trainyard.cli.output import JsonFlag, WorkspaceOption, console, say, short_ids, show_json, show_table
 from trainyard.cli.place import open_yard
 from trainyard.contract.codec import to_json
 from trainyard.contract.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from trainyard.sdk.runs.compare import Comparison, Line
+
+_NAMES = 14  # columns for what is compared
 
 
 def compare(
@@ -58,7 +60,7 @@ def compare(
 
 
 def _show(result: Comparison, everything: bool) -> None:
-    headings = ["", *(run.run_id for run in result.runs)]
+    headings = ["", *_headings([run.run_id for run in result.runs])]
     shown = False
     for title, lines in (
         ("Runs", result.facts),
@@ -73,6 +75,13 @@ def _show(result: Comparison, everything: bool) -> None:
         show_table(headings, rows, empty="")
     if not shown and not rows:
         say("They are the same in everything that is compared.")
+
+
+def _headings(run_ids: Sequence[str]) -> Sequence[str]:
+    """Their ids, shortened where a terminal has no room for them."""
+    if not console().is_terminal or _NAMES + sum(len(each) + 2 for each in run_ids) <= console().width:
+        return run_ids
+    return short_ids(run_ids)
 
 
 def _section(title: str, headings: Sequence[str], lines: Sequence[Line]) -> bool:

@@ -10,7 +10,7 @@ from cyclopts.validators import Number
 
 from trainyard.cli.braille import Frame, draw
 from trainyard.cli.finding import find_run, summaries_of
-from trainyard.cli.output import JsonFlag, WorkspaceOption, console, say, show_json
+from trainyard.cli.output import JsonFlag, WorkspaceOption, console, printable, say, show_json
 from trainyard.contract.codec import to_json
 from trainyard.contract.errors import InvalidRequest
 from trainyard.contract.metrics import AXES, MetricChart, MetricSummary
@@ -51,14 +51,16 @@ def plot(
         raise InvalidRequest("Which run? `trainyard runs plot latest -m loss`.")
     columns = max(10, (width or console().width) - _MARGIN)
     found: dict[str, MetricChart] = {}
+    called: dict[str, str] = {}
     for each in run_ids:
         runs, run = find_run(each, workspace)
         name = metric or _only_metric(run.run_id, summaries_of(runs, run))
+        called[run.run_id] = printable(f"{run.display_name}, {run.run_id}" if run.display_name else run.run_id)
         found[run.run_id] = runs.chart(run.run_id, name, max(1000, columns * 4), x)
     if json:
         show_json([{"run_id": run_id, **to_json(chart)} for run_id, chart in found.items()])
     else:
-        _show(found, columns, height, log)
+        _show({called[run_id]: chart for run_id, chart in found.items()}, columns, height, log)
 
 
 def _only_metric(run_id: str, metrics: list[MetricSummary]) -> str:
@@ -89,9 +91,9 @@ def _show(charts: dict[str, MetricChart], width: int, height: int, log: bool) ->
     first = next(iter(charts.values()))
     left, right = f"{frame.left:.6g}", f"{frame.right:.6g} {'s' if first.axis == 'time' else first.axis}"
     console().print(Text(" " * _MARGIN + left + right.rjust(width - len(left)), style="dim"), overflow="crop")
-    for number, (run_id, chart) in enumerate(charts.items()):
+    for number, (run, chart) in enumerate(charts.items()):
         lost = f", {chart.lost} not drawn (NaN or infinite)" if chart.lost else ""
-        said = f"{' ' * _MARGIN}━ {chart.name}  {run_id}  {chart.count} values{lost}"
+        said = f"{' ' * _MARGIN}━ {printable(chart.name)}  {run}  {chart.count} values{lost}"
         console().print(Text(said, style=_COLOURS[number % len(_COLOURS)]), overflow="fold")
 
 

@@ -14,11 +14,11 @@ from trainyard.cli.output import (
     WorkspaceOption,
     age,
     coloured,
+    no_room,
     run_json,
     say,
     show_json,
     show_table,
-    without_empty,
 )
 from trainyard.cli.place import open_place
 from trainyard.contract.search import FoundRun, RunSearch
@@ -79,8 +79,11 @@ def search(
 
 
 def show_found(found: Sequence[FoundRun], empty: str) -> None:
-    headings, rows = table_of(found, *columns_of(found))
-    show_table(headings, rows, empty=empty)
+    params, metrics = columns_of(found)
+    spare = ["created", *reversed(params)]
+    left_out = show_table(*table_of(found, params, metrics), empty=empty, spare=spare)
+    if params_left := [name for name in left_out if name in params]:
+        say(no_room(params_left[::-1]))
 
 
 def columns_of(found: Sequence[FoundRun]) -> tuple[list[str], list[str]]:
@@ -92,7 +95,7 @@ def columns_of(found: Sequence[FoundRun]) -> tuple[list[str], list[str]]:
 def table_of(
     found: Sequence[FoundRun], params: Sequence[str], metrics: Sequence[str]
 ) -> tuple[list[str], list[list[Any]]]:
-    """A column for each of these, and without those that are empty throughout."""
+    """A column for each of these."""
     rows = []
     for each in found:
         said = {metric.name: metric for metric in each.metrics}
@@ -100,7 +103,7 @@ def table_of(
         cells += [each.params.get(name, "") for name in params]
         cells += [last_of(said[name]) if name in said else "" for name in metrics]
         rows.append([*cells, age(each.run.created_ns)])
-    return without_empty(["run", "name", "status", *params, *metrics, "created"], rows)
+    return ["run", "name", "status", *params, *metrics, "created"], rows
 
 
 def found_json(found: FoundRun) -> dict[str, Any]:

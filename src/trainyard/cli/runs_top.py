@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from trainyard.cli.output import WorkspaceOption, console, duration_s, span
+from trainyard.cli.output import (
+    WorkspaceOption,
+    as_text,
+    console,
+    duration_s,
+    fitting,
+    no_room,
+    printable,
+    room_of,
+    short_ids,
+    span,
+)
 from trainyard.cli.place import open_place
 from trainyard.cli.runs_search import ExperimentsOption, MetricsOption, OrderOption, Query, columns_of, table_of
 from trainyard.contract.search import FoundRun, RunSearch
@@ -20,7 +31,7 @@ if TYPE_CHECKING:
     from trainyard.sdk.service import Runs
 
 _GAP = (0, 2, 0, 0)
-_CUT = {"run": 24, "name": 12}  # columns that may be cut, to this at the least
+_CUT = {"name": 12}  # columns that may be cut, to this at the least
 
 
 def top(
@@ -63,36 +74,27 @@ def _table(runs: Runs, asked: RunSearch) -> RenderableType:
     found = runs.search(asked).runs
     if not found:
         return Text("No run fits.", style="dim")
-    headings, rows, left_out = _fitting(found, console().width)
-    caption = f"No room for {', '.join(left_out)}." if left_out else None
+    headings, rows, left_out = _lines(found)
+    caption = no_room(left_out) if left_out else None
     table = Table(box=None, header_style="bold", pad_edge=False, padding=_GAP, caption=caption, caption_justify="left")
     for heading in headings:
-        table.add_column(heading, no_wrap=heading not in _CUT)
+        table.add_column(printable(heading), no_wrap=heading not in _CUT)
     for row in rows:
-        words = (cell if isinstance(cell, Text) else Text(str(cell)) for cell in row)
+        words = map(as_text, row)
         table.add_row(*(Text(word.plain, word.style, no_wrap=True, overflow="ellipsis") for word in words))
     return table
 
 
-def _fitting(found: Sequence[FoundRun], width: int) -> tuple[list[str], list[list[Any]], list[str]]:
-    """A run is one line. Where that is too narrow the last columns are left out, parameters before metrics."""
+def _lines(found: Sequence[FoundRun]) -> tuple[list[str], list[list[Any]], list[str]]:
+    """A run is one line. Where that is too narrow, ids are shortened and the last columns left out, parameters before
+    metrics."""
     params, metrics = columns_of(found)
-    ages = [duration_s(each.run) for each in found]
-    left_out: list[str] = []
-    while True:
-        headings, rows = table_of(found, params, metrics)
-        headings[-1] = "runs for"
-        for row, seconds in zip(rows, ages, strict=True):
-            row[-1] = "" if seconds is None else span(seconds)
-        if not (params or metrics) or _needed(headings, rows) <= width:
-            return headings, rows, left_out
-        left_out.insert(0, (params or metrics).pop())
-
-
-def _needed(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
-    from rich.cells import cell_len
-
-    def least(heading: str, *cells: Any) -> int:
-        return min(max(cell_len(str(cell)) for cell in (heading, *cells)), _CUT.get(heading, 1000))
-
-    return sum(least(*column) + _GAP[1] for column in zip(headings, *rows, strict=True))
+    headings, rows = table_of(found, params, metrics)
+    for row, each in zip(rows, found, strict=True):
+        row[-1] = "" if (seconds := duration_s(each.run)) is None else span(seconds)
+    headings[-1] = "runs for"
+    if room_of(headings, rows, _CUT) > console().width:
+        for row, run_id in zip(rows, short_ids([each.run.run_id for each in found]), strict=True):
+            row[0] = run_id
+    headings, rows, left_out = fitting(headings, rows, [*params[::-1], *metrics[::-1]], _CUT)
+    return headings, rows, left_out[::-1]

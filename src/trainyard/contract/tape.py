@@ -38,7 +38,8 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the first cou
 
 
 class TapeWriter:
-    """Appends to one tape. Methods return False when the disk refused the record; they never raise for that."""
+    """Appends to one tape. Methods return False when the disk refused the record, or some of several; they never raise
+    for that."""
 
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -92,8 +93,11 @@ class TapeWriter:
     def _write(self, record: bytes) -> bool:
         try:
             written = os.write(self._fd, record)
-            if written != len(record):  # a disk that filled up in the middle: take the torn record back
-                os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+            if written != len(record):
+                # A disk that filled up in the middle. What is torn is taken back; of several records those that are
+                # whole stay: a reader may have them already, and would miss as much of what is written in their place.
+                torn = written - whole_cells(record[:written])
+                os.ftruncate(self._fd, os.fstat(self._fd).st_size - torn)
                 return False
         except OSError:
             return False

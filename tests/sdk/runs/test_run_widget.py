@@ -288,6 +288,11 @@ def test_runs_below_it_are_lines_and_rows_that_are_sorted(run, page):
     assert page.evaluate(first) == "trial 2"
     page.click(".ty-runs th:has-text('lr')")
     assert page.evaluate(first) == "trial 0"
+    page.set_viewport_size({"width": 480, "height": 700})
+    page.click("button[data-tab=log]")
+    page.click("button[data-tab=runs]")
+    drawn, wanted = page.locator(".ty-parallel").evaluate("(e) => [e.clientWidth, e.viewBox.baseVal.width]")
+    assert abs(drawn - wanted) < 4  # its words are as large as all others, however narrow the notebook
     page.hover(".ty-runs tbody tr:nth-child(2)")
     assert page.get_attribute(".ty-lit", "data-run") == page.get_attribute(".ty-runs tbody tr:nth-child(2) td", "title")
 
@@ -387,6 +392,37 @@ def test_a_distributed_run_has_a_log_for_each_rank(workspace, page, tmp_path):
     assert of_ranks.locator("path.ty-line, circle.ty-dot").count() == 2
     assert of_ranks.locator(".ty-legend span").all_text_contents() == ["rank-0", "rank-1"]
     assert list(submitted.follow_log(rank=1)) == ["\r0\r1\r2\rrank 1 <b>said</b>"]
+
+
+@browser_needed
+def test_a_list_that_is_open_stays_open_while_the_log_grows(page):
+    log = {"names": ["rank 0", "rank 1"], "name": "rank 0", "text": "one\n", "cut": False}
+    page.show({"metrics": [], "system": [], "run": {"over": False}, "log": log, "children": {}})
+    page.click("button[data-tab=log]")
+    page.evaluate("window.list = document.querySelector('.ty-body select')")
+    page.renew({"log": log | {"text": "one\ntwo\n"}, "system": [{"name": "node-0/cpu_percent", "points": [[0, 1.0]]}]})
+    page.wait_for_function("document.querySelector('pre.ty-log').textContent === 'one\\ntwo\\n'")
+    assert page.evaluate("window.list.isConnected")
+    page.renew({"log": log | {"names": ["rank 0", "rank 1", "rank 2"]}})
+    page.wait_for_function("document.querySelectorAll('.ty-body option').length === 3")
+
+
+@browser_needed
+def test_a_failure_shows_the_last_line_it_wrote_and_each_phase_once(page):
+    phases = [
+        {"status": "Queued", "at": 0, "reason": "waits"},
+        {"status": "Running", "at": 1000, "reason": "started"},
+        {"status": "Running", "at": 2000, "reason": "all ranks have started"},
+        {"status": "Failed", "at": 5000, "reason": "broke"},
+    ]
+    told = {"id": "r", "status": "Failed", "over": True, "created": 0, "started": 1000, "ended": 5000, "tags": {}}
+    error = {"message": "It broke.", "lines": [f"line {n}" for n in range(50)]}
+    run = told | {"phases": phases, "warnings": [], "error": error}
+    none = {"name": "none", "kind": "text", "about": None, "last": None}
+    page.show({"metrics": [none], "system": [], "run": run, "log": {}, "children": {}})
+    assert page.locator(".ty-phase").all_text_contents() == ["Queued 1.0 s", "Running 4.0 s"]
+    assert page.evaluate("(e => e.scrollTop + e.clientHeight > e.scrollHeight - 1)(document.querySelector('pre'))")
+    assert page.text_content("[data-name=none] b") == "None"
 
 
 @browser_needed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainyard.server.context import Context
+from trainyard.server.mlflow import registry
 
 
 @pytest.fixture
@@ -231,6 +232,54 @@ def test_what_a_run_read_and_made(ask, run: str) -> None:
     found = ask("GET", f"runs/get?run_id={run}")["run"]
     assert found["inputs"]["dataset_inputs"] == [dataset]
     assert found["outputs"]["model_outputs"] == [{"model_id": "m-1", "step": 0}]
+
+
+def test_runs_are_found_by_the_datasets_they_read(ask, run: str) -> None:
+    experiment = ask("GET", f"runs/get?run_id={run}")["run"]["info"]["experiment_id"]
+    other = ask("POST", "runs/create", {"experiment_id": experiment})["run"]["info"]["run_id"]
+    for reader, name, context in ((run, "mnist", "training"), (run, "cifar", "eval"), (other, "cifar", "training")):
+        tags = [{"key": "mlflow.data.context", "value": context}]
+        dataset = {"name": name, "digest": f"d-{name}", "source_type": "x", "source": "y"}
+        ask("POST", "runs/log-inputs", {"run_id": reader, "datasets": [{"dataset": dataset, "tags": tags}]})
+
+    def found(text: str, status: int = 200) -> list[str]:
+        asked = {"experiment_ids": [experiment], "filter": text}
+        answer = ask("POST", "runs/search", asked, status=status)
+        return [each["info"]["run_id"] for each in answer["runs"]] if status == 200 else answer["message"]
+
+    assert found("dataset.name = 'mnist'") == [run]
+    assert found("datasets.digest LIKE 'd-c%'") == [other, run]
+    assert found("dataset.context = 'eval' and dataset.name IN ('cifar')") == [run]
+    assert found("not dataset.name = 'mnist'") == [other]
+    assert "of a dataset there is name, digest and context" in found("dataset.size = '1'", 400)
+    asked = {"experiment_ids": [experiment], "order_by": ["dataset.name"]}
+    assert "not ordered by" in ask("POST", "runs/search", asked, status=400)["message"]
+
+
+def test_a_model_has_all_its_versions_however_many_there_are(call, ask, workspace, run: str, monkeypatch) -> None:
+    monkeypatch.setattr(registry, "_MOST", 2)  # of one question to the registry
+    proxy = f"/mlflow/v1.0/workspaces/{workspace}/api/2.0/mlflow-artifacts/artifacts"
+    assert call("PUT", f"{proxy}/runs/{run}/model/weights", body=b"w").status == 200
+    for name in ("old", "new"):
+        ask("POST", "registered-models/create", {"name": name})
+    for name in ("old", "new", "new", "new", "old"):
+        ask("POST", "model-versions/create", {"name": name, "source": f"runs:/{run}/model"})
+    found = ask("GET", "model-versions/search?filter=name%3D'old'")["model_versions"]
+    assert [each["version"] for each in found] == ["2", "1"]
+    assert [each["name"] for each in ask("GET", "registered-models/search")["registered_models"]] == ["new", "old"]
+    logged = {"experiment_id": "0", "name": "net"}
+    logged_id = ask("POST", "logged-models", logged)["model"]["info"]["model_id"]
+    assert call("PUT", f"{proxy}/models/{logged_id}/weights", body=b"w").status == 200
+    made = ask("POST", "model-versions/create", {"name": "new", "source": f"models:/{logged_id}"})["model_version"]
+    assert (made["version"], made["model_id"]) == ("4", logged_id)
+    ask("DELETE", "registered-models/delete", {"name": "new"})
+    assert ask("GET", "model-versions/search?filter=name%3D'new'")["model_versions"] == []
+
+
+def test_a_prompt_is_refused_before_anything_is_kept_of_it(ask) -> None:
+    asked = {"name": "p", "tags": [{"key": "mlflow.prompt.is_prompt", "value": "true"}]}
+    assert "no prompts" in ask("POST", "registered-models/create", asked, status=400)["message"]
+    ask("POST", "registered-models/create", {"name": "p"})
 
 
 def test_the_plug_in_s_addresses_are_its_own(ask, run: str, workspace: str) -> None:

@@ -15,6 +15,7 @@ from trainyard.server.metrics import service as metrics
 from trainyard.server.metrics.chunks import of_numbers
 from trainyard.server.retention import content, service
 from trainyard.server.retention.janitor import Janitor
+from trainyard.server.runs import cleaning
 from trainyard.server.runs.records import run_row
 from trainyard.server.scope import Scope
 
@@ -203,6 +204,19 @@ def test_deleted_runs_leave_what_others_name(context, call, workspace, make, del
     assert context.blobs.read(files[0]["digest"]) == b"shared"
 
 
+def test_an_old_run_goes_however_many_are_younger(context, call, workspace, make, delete, monkeypatch) -> None:
+    monkeypatch.setattr(cleaning, "MOST", 1)  # of one deletion
+    for run_id in ("old", "parent"):
+        make(run_id)
+    with context.db.write() as tx:
+        tx.execute(text("UPDATE runs SET ended_ns = 1"))
+    make("young", parent_run_id="parent")
+    assert delete(query="", older_than_s=3600, dry_run=True)["run_ids"] == []  # what is below the parent is young
+    make("other")
+    assert delete(query="run_id != parent", older_than_s=3600)["run_ids"] == ["old"]
+    assert left(call, workspace) == ["other", "parent", "young"]
+
+
 def test_two_sweeps_at_once_are_refused(context) -> None:
     with content._one_at_a_time, pytest.raises(Conflict):
         sweep(context)
@@ -215,6 +229,7 @@ def test_every_table_with_texts_is_looked_through() -> None:
 
 def test_old_attempts(context, workspace, make, delete) -> None:
     make("a")
+    make("b")  # which has none
     with context.db.write() as tx:
         key = run_row(tx, workspace, "a").key
         for number in (1, 2):
@@ -228,6 +243,7 @@ def test_old_attempts(context, workspace, make, delete) -> None:
         tx.execute(text("UPDATE runs SET attempt = 2"))
     found = delete(run_ids=["a"], what="attempts", dry_run=True)
     assert (found["attempts"], found["run_ids"]) == (1, ["a"])
+    assert delete(query="", what="attempts", dry_run=True)["run_ids"] == ["a"]
     delete(run_ids=["a"], what="attempts")
     with context.db.read() as tx:
         assert tx.execute(text("SELECT attempt_id FROM attempts")).scalars().all() == ["att-2"]

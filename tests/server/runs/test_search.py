@@ -184,6 +184,8 @@ def test_a_name_that_is_sql_is_a_name(find: Find) -> None:
     [
         ({"query": "metrics.loss < 'much'"}, "is compared with a number"),
         ({"query": "tags.team < 3"}, "tags and properties are text"),
+        ({"query": "tags.team = '\ud800'"}, "half a character"),
+        ({"query": "datasets.name = 'mnist'"}, "in MLflow's searches alone"),
         ({"query": "status = Finished"}, "'Finished' is no status"),
         ({"query": "created > 'soon'"}, "a time is a date"),
         ({"order_by": ["metrics.loss upwards"]}, "an order is a field"),

@@ -94,6 +94,7 @@ def _facts(record: RunRecord) -> dict[str, Any]:
     took = (record.ended_ns - record.started_ns) / 1e9 if record.ended_ns and record.started_ns else None
     spec = record.spec
     return {
+        "name": record.display_name,
         "experiment": record.experiment,
         "status": record.state.value,
         "seconds": None if took is None else round(took, 3),

@@ -9,10 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from trainyard.contract.errors import InvalidRequest
+from trainyard.contract.errors import InvalidQuery, InvalidRequest
 from trainyard.server.mlflow.tables import logged_models, run_inputs
+from trainyard.server.runs.conditions import Condition, Place, tested
+from trainyard.server.runs.query import Compare
 from trainyard.server.scope import Scope
 
+_CONTEXT = "mlflow.data.context"
 DATASET, MODEL_IN, MODEL_OUT = "dataset", "model_in", "model_out"
 
 
@@ -44,6 +47,24 @@ def of_runs(tx: Connection, run_keys: list[int]) -> dict[int, dict[str, Any]]:
         }
         for key, kinds in found.items()
     }
+
+
+def of_dataset(compare: Compare, place: Place) -> Condition:
+    """`dataset.name = 'mnist'`: of runs that read such a dataset. Its context is a tag of the input."""
+    name, operator, body = compare.field.name, compare.operator, run_inputs.c.body
+    if name not in ("name", "digest", "context") or operator not in ("=", "!=", "in", "like", "ilike"):
+        what = "of a dataset there is name, digest and context, to be compared with = != in like ilike"
+        raise InvalidQuery(place.text, compare.at, what)
+    here = (run_inputs.c.workspace_id == place.workspace_id) & (run_inputs.c.kind == DATASET)
+    if name == "context":
+        value = body["tags"][0]["value"].as_string()
+        here &= body["tags"][0]["key"].as_string() == _CONTEXT
+    else:
+        value = body["dataset"][name].as_string()
+    keys = select(run_inputs.c.run_key).where(
+        here, tested(value, compare, place, [str(each) for each in compare.values])
+    )
+    return Condition(lambda key: key.in_(keys), keys)
 
 
 def forget(tx: Connection, run_keys: Iterable[int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import urllib.parse
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -25,11 +26,14 @@ from trainyard.server.runs.query import parse_order
 
 _STAGE = "mlflow.stage"
 _SOURCE, _MODEL_ID = "mlflow.source", "mlflow.modelId"
+_PROMPT = "mlflow.prompt.is_prompt"
 _MOST = 1000
 
 
 def create(call: Call) -> dict[str, Any]:
     name = check_name("a model", call.text("name"))
+    if pairs(call.items("tags")).get(_PROMPT, "").lower() == "true":
+        raise InvalidRequest("Trainyard keeps models, and no prompts. Keep them in files of the run or of the project.")
     with call.context.db.write() as tx:
         if _name_row(tx, call, name) is not None or _versions(tx, call, name):
             raise AlreadyExists(f"Registered model {name!r} exists already. Register another version of it.")
@@ -72,8 +76,7 @@ def search(call: Call) -> dict[str, Any]:
     with call.context.db.read() as tx:
         rows = tx.execute(select(registered_models).where(registered_models.c.workspace_id == call.workspace_id))
         names = {row.name for row in rows}
-        page = service.list_models(tx, call.workspace_id, ModelQuery(latest=True, limit=_MOST))
-        names |= {record.name for record in page.models}
+        names |= {record.name for record in _all(tx, call, ModelQuery(latest=True))}
         found = [_model(tx, call, name) for name in sorted(names)]
     kept = [each for each in found if fits(wanted, {"name": each["name"]}, _tags(each))]
     for order in reversed([parse_order(text) for text in call.items("order_by")]):
@@ -104,7 +107,8 @@ def create_version(call: Call) -> dict[str, Any]:
         where = _place(tx, call, source)
     tree, lineage = content_of(call, where)
     files, size = content.measured(call.context.blobs, tree)
-    told = {_SOURCE: source} | ({_MODEL_ID: call.text("model_id")} if call.maybe("model_id") else {})
+    model_id = call.maybe("model_id") or _logged_model(source)
+    told = {_SOURCE: source} | ({_MODEL_ID: model_id} if model_id else {})
     new = NewModel(
         name,
         ModelSource(content=tree),
@@ -157,8 +161,7 @@ def remove_version(call: Call) -> None:
 def search_versions(call: Call) -> dict[str, Any]:
     wanted = call.text("filter", default="")
     with call.context.db.read() as tx:
-        page = service.list_models(tx, call.workspace_id, ModelQuery(limit=_MOST))
-    shown = [_version(call, record) for record in page.models]
+        shown = [_version(call, record) for record in _all(tx, call, ModelQuery())]
     kept = []
     for each in shown:
         known = {"name": each["name"], "run_id": each["run_id"], "source_path": each["source"]}
@@ -193,8 +196,8 @@ def _place(tx: Connection, call: Call, source: str) -> tuple[str, str, str]:
     """A version's source as (kind, owner, path): where its files are with us."""
     path = urllib.parse.unquote(urllib.parse.urlsplit(source).path).strip("/")
     scheme = source.partition(":")[0]
-    if scheme == "models" and path.startswith("m-"):
-        path = logged.folder_of(tx, call.workspace_id, path)
+    if (model_id := _logged_model(source)) is not None:
+        path = logged.folder_of(tx, call.workspace_id, model_id)
     elif scheme == "models":
         name, _, which = path.partition("/")
         path = f"{REGISTERED}/{service.get(tx, call.workspace_id, f'{name}:{which}' if which else path).id}"
@@ -209,6 +212,13 @@ def _place(tx: Connection, call: Call, source: str) -> tuple[str, str, str]:
             f"{source!r} is no place of this workspace. Register from runs:/<run id>/<path> or a logged model."
         )
     return kind, owner, below
+
+
+def _logged_model(source: str) -> str | None:
+    """The logged model that `models:/m-…` names."""
+    address = urllib.parse.urlsplit(source)
+    path = urllib.parse.unquote(address.path).strip("/")
+    return path if address.scheme == "models" and path.startswith("m-") else None
 
 
 def _folder(call: Call, record: ModelRecord) -> str:
@@ -262,7 +272,18 @@ def _version(call: Call, record: ModelRecord) -> dict[str, Any]:
 
 def _versions(tx: Connection, call: Call, name: str) -> list[ModelRecord]:
     """Newest first."""
-    return list(service.list_models(tx, call.workspace_id, ModelQuery(name=name, limit=_MOST)).models)
+    return _all(tx, call, ModelQuery(name=name))
+
+
+def _all(tx: Connection, call: Call, query: ModelQuery) -> list[ModelRecord]:
+    """What a query finds, however many pages that are."""
+    found: list[ModelRecord] = []
+    while True:
+        page = service.list_models(tx, call.workspace_id, replace(query, limit=_MOST))
+        found += page.models
+        if page.next is None:
+            return found
+        query = replace(query, before=page.next)
 
 
 def _newest(tx: Connection, call: Call) -> tuple[ModelRecord, ...]:

@@ -9,6 +9,7 @@ from trainyard.contract.errors import InvalidQuery
 from trainyard.contract.search import RunSearch
 from trainyard.server.mlflow import runs as adapted
 from trainyard.server.mlflow.experiments import by_id
+from trainyard.server.mlflow.inputs import of_dataset
 from trainyard.server.mlflow.wire import Call
 from trainyard.server.runs.query import All, Compare, Field, Node, Not, Order, Some, parse, parse_order
 from trainyard.server.runs.search import MAX_PAGE, find_page
@@ -37,7 +38,7 @@ def search(call: Call) -> dict[str, Any]:
         return {"runs": []}
     asked = RunSearch(text, names, (), limit, call.maybe("page_token"), None, archived)
     with call.context.db.read() as tx:
-        page = find_page(tx, call.context, call.workspace_id, asked, node, orders)
+        page = find_page(tx, call.context, call.workspace_id, asked, node, orders, {"dataset": of_dataset})
         return {"runs": adapted.shown(tx, call, page.rows), "next_page_token": page.next}
 
 

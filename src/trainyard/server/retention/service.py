@@ -26,7 +26,7 @@ from trainyard.server.retention.tables import retention_rules
 from trainyard.server.runs import cleaning
 from trainyard.server.runs.query import parse
 from trainyard.server.runs.records import RunRow, run_row
-from trainyard.server.runs.search import matching_keys
+from trainyard.server.runs.search import ended_keys
 
 AT_ONCE = 200  # runs in one transaction: others want to write too
 _SECOND = 1_000_000_000
@@ -37,6 +37,8 @@ def perform(context: Context, workspace_id: str, asked: Deletion) -> Deleted:
     with context.db.read() as tx:
         chosen = _chosen(tx, context, workspace_id, asked)
         if asked.what is What.ATTEMPTS:
+            having = cleaning.with_old_attempts(tx, [row.key for row in chosen])
+            chosen = [row for row in chosen if row.key in having]
             found = Deleted(True, asked.what, tuple(row.run_id for row in chosen))
             found = replace(found, attempts=cleaning.old_attempts(tx, [row.key for row in chosen]))
         else:
@@ -112,6 +114,7 @@ def _chosen(tx: Connection, context: Context, workspace_id: str, asked: Deletion
     """Named runs must be deletable; of what a search finds, those that are."""
     if not asked.run_ids and asked.experiment is None and asked.query is None:
         raise InvalidRequest("Which runs? Give run_ids, an experiment or a query.")
+    oldest = context.clock() - asked.older_than_s * _SECOND if asked.older_than_s > 0 else None
     if asked.run_ids:
         named = [run_row(tx, workspace_id, run_id) for run_id in asked.run_ids]
         families = [cleaning.family(tx, row.key) for row in named]
@@ -122,18 +125,18 @@ def _chosen(tx: Connection, context: Context, workspace_id: str, asked: Deletion
     else:
         experiments = () if asked.experiment is None else (asked.experiment,)
         search = RunSearch(asked.query or "", experiments, archived="all")
-        keys = matching_keys(tx, context, workspace_id, search, cleaning.MOST)
-        families = [family for key in keys if _all_ended(family := cleaning.family(tx, key))]
-    oldest = context.clock() - asked.older_than_s * _SECOND
+        keys = ended_keys(tx, context, workspace_id, search, oldest or context.clock(), cleaning.MOST)
+        families = [cleaning.family(tx, key) for key in keys]
     chosen: dict[int, RunRow] = {}
     for family in families:
-        if asked.older_than_s <= 0 or all((row.ended_ns or 0) <= oldest for row in family):
+        if _may_go(family, oldest):
             chosen.update((row.key, row) for row in family)
     return list(chosen.values())
 
 
-def _all_ended(family: Sequence[RunRow]) -> bool:
-    return all(RunState(row.state) in TERMINAL for row in family)
+def _may_go(family: Sequence[RunRow], oldest: int | None) -> bool:
+    """Whether all have ended, and long ago."""
+    return all(RunState(row.state) in TERMINAL and (oldest is None or (row.ended_ns or 0) <= oldest) for row in family)
 
 
 def _weighed(tx: Connection, context: Context, chosen: Sequence[RunRow]) -> Deleted:

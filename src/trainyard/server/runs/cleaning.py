@@ -53,6 +53,15 @@ def old_attempts(tx: Connection, keys: Sequence[int]) -> int:
     )
 
 
+def with_old_attempts(tx: Connection, keys: Sequence[int]) -> set[int]:
+    """Which of these runs have any."""
+    return {
+        int(key)
+        for some in _portions(keys)
+        for key in tx.execute(select(attempts.c.run_key).where(_old(some)).distinct()).scalars()
+    }
+
+
 def drop_old_attempts(tx: Connection, keys: Sequence[int]) -> None:
     """Those that are over and were followed by another; with their nodes, and the tokens that died with them."""
     for some in _portions(keys):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -33,12 +33,17 @@ class Place:
     now_ns: int
     sqlite: bool
     experiments: Callable[[str], str | None]  # an experiment's id by its name; None: there is no such experiment
+    more: Makers  # of conditions on kinds of fields that others know of
 
 
 @dataclass(frozen=True)
 class Condition:
     on: Callable[[ColumnElement[int]], ColumnElement[bool]]  # of a run's key; `runs` is at hand
     keys: Select[Any] | None = None  # the keys of the runs it holds for
+
+
+Makers = Mapping[str, Callable[[Compare, Place], Condition]]
+NO_MORE: Makers = {}
 
 
 def condition(node: Node, place: Place) -> Condition:
@@ -60,7 +65,10 @@ def conjuncts(node: Node) -> list[Node]:
 
 def _compare(compare: Compare, place: Place) -> Condition:
     makers = {"metric": _metric, "param": _param, "tag": _label, "property": _label, "attribute": _attribute}
-    made = makers[compare.field.kind](compare, place)
+    maker = {**makers, **place.more}.get(compare.field.kind)
+    if maker is None:
+        raise _wrong(compare, place, f"{compare.field.kind}s are asked about in MLflow's searches alone")
+    made = maker(compare, place)
     if not compare.negated or compare.operator == "is":
         return made
     return Condition(lambda key: not_(made.on(key)))
@@ -76,7 +84,7 @@ def _metric(compare: Compare, place: Place) -> Condition:
     statistic = field.statistic if numeric else "last_text"
 
     def test(column: Column[Any]) -> ColumnElement[bool]:
-        return _tested(column, compare, place, [float(v) if isinstance(v, float) else v for v in compare.values])
+        return tested(column, compare, place, [float(v) if isinstance(v, float) else v for v in compare.values])
 
     return Condition(
         lambda key: metrics.has(key, field.name, statistic, test),
@@ -104,12 +112,12 @@ def _param_test(compare: Compare, place: Place) -> ColumnElement[bool]:
     if compare.operator in _ORDERING:
         number = as_number(_text(compare.values[0]))
         if number is None:
-            return _tested(columns.value, compare, place, [_text(compare.values[0])])
-        return _tested(columns.number, compare, place, [number])
+            return tested(columns.value, compare, place, [_text(compare.values[0])])
+        return tested(columns.number, compare, place, [number])
     if all(isinstance(value, float) for value in compare.values) and compare.operator in ("=", "!=", "in"):
-        return _tested(columns.number, compare, place, [float(value or 0) for value in compare.values])
+        return tested(columns.number, compare, place, [float(value or 0) for value in compare.values])
     texts = [_text(value) for value in compare.values]
-    test = _tested(columns.value, compare, place, texts)
+    test = tested(columns.value, compare, place, texts)
     if compare.operator in ("=", "in"):
         test &= columns.head.in_([text[:HEAD] for text in texts])
     return test
@@ -127,7 +135,7 @@ def _label(compare: Compare, place: Place) -> Condition:
     if compare.operator == "is":
         return _presence(compare, has)
     texts = [_text(value) for value in compare.values]
-    test = _tested(columns.value, compare, place, texts)
+    test = tested(columns.value, compare, place, texts)
     if compare.operator in ("=", "in"):
         test &= columns.head.in_([text[:HEAD] for text in texts])
     here = (columns.workspace_id == place.workspace_id) & (columns.kind == kind) & (columns.name == name) & test
@@ -154,7 +162,7 @@ def _attribute(compare: Compare, place: Place) -> Condition:
         values = [_text(value) for value in compare.values]
         if compare.operator not in _TEXT:
             raise _wrong(compare, place, f"{name} is text: use = != in like ilike contains, or `is null`")
-    test = _tested(column, compare, place, values)
+    test = tested(column, compare, place, values)
     keys = select(runs.c.key).where(runs.c.workspace_id == place.workspace_id, test) if name == "run_id" else None
     return Condition(lambda _key: test, keys)
 
@@ -201,7 +209,7 @@ def _presence(compare: Compare, has: Callable[[ColumnElement[int]], ColumnElemen
     return Condition(lambda key: has(key) if compare.negated else not_(has(key)))
 
 
-def _tested(column: ColumnElement[Any], compare: Compare, place: Place, values: list[Any]) -> ColumnElement[bool]:
+def tested(column: ColumnElement[Any], compare: Compare, place: Place, values: list[Any]) -> ColumnElement[bool]:
     operator, value = compare.operator, values[0]
     tests: dict[str, Callable[[], ColumnElement[bool]]] = {
         "=": lambda: column == value,

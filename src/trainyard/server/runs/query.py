@@ -21,6 +21,7 @@ _SPACES = {
     **dict.fromkeys(("tags", "tag"), "tag"),
     **dict.fromkeys(("properties", "property"), "property"),
     **dict.fromkeys(("attributes", "attribute", "attr", "run"), "attribute"),
+    **dict.fromkeys(("datasets", "dataset"), "dataset"),  # MLflow's; see server/mlflow/search.py
 }
 # what a run has besides: how it may be called → what it is
 ATTRIBUTES = {
@@ -148,6 +149,8 @@ def parse_order(text: str) -> Order:
     word = parser.take().value.lower() if parser.now.kind == "name" else "asc"
     if word not in ("asc", "desc") or parser.now.kind != "end":
         raise InvalidQuery(text, 0, "an order is a field and `asc` or `desc`, such as `metrics.loss.min asc`")
+    if field.kind == "dataset":
+        raise InvalidQuery(text, 0, "runs are not ordered by their datasets")
     return Order(field, word == "desc")
 
 

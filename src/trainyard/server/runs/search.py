@@ -21,7 +21,7 @@ from trainyard.contract.search import FoundRun, RunSearch, SearchPage
 from trainyard.server.context import Context
 from trainyard.server.metrics import find as metrics
 from trainyard.server.metrics.service import summaries
-from trainyard.server.runs.conditions import Condition, Place, column_of, condition, conjuncts
+from trainyard.server.runs.conditions import NO_MORE, Condition, Makers, Place, column_of, condition, conjuncts
 from trainyard.server.runs.params import params_of
 from trainyard.server.runs.query import Compare, Field, Node, Not, Order, parse, parse_order
 from trainyard.server.runs.records import RunRow, to_records
@@ -51,10 +51,17 @@ class Page:
 
 
 def find_page(
-    tx: Connection, context: Context, workspace_id: str, asked: RunSearch, node: Node, orders: Sequence[Order]
+    tx: Connection,
+    context: Context,
+    workspace_id: str,
+    asked: RunSearch,
+    node: Node,
+    orders: Sequence[Order],
+    more: Makers = NO_MORE,
 ) -> Page:
+    """`more` makes conditions of what only the caller knows of runs."""
     limit = max(1, min(asked.limit, MAX_PAGE))
-    find = _Find(tx, context, workspace_id, asked, node)
+    find = _Find(tx, context, workspace_id, asked, node, more)
     after = _cursor(asked.page)
     order = orders[0]
     if len(orders) == 1 and order == _NEWEST_FIRST:
@@ -67,9 +74,12 @@ def find_page(
     return Page([by_key[key] for key in keys if key in by_key], _token(following))
 
 
-def matching_keys(tx: Connection, context: Context, workspace_id: str, asked: RunSearch, most: int) -> list[int]:
-    """Keys of all the runs a search finds, newest first, at most `most`."""
-    find = _Find(tx, context, workspace_id, asked, parse(asked.query))
+def ended_keys(
+    tx: Connection, context: Context, workspace_id: str, asked: RunSearch, ended_by_ns: int, most: int
+) -> list[int]:
+    """Keys of the runs a search finds that had ended by then, newest first, at most `most`."""
+    ended = runs.c.ended_ns <= ended_by_ns  # of a run that has not ended it is nothing, which fits no comparison
+    find = _Find(tx, context, workspace_id, asked, parse(asked.query), fixed=(ended,))
     return find.newest_first(most, None)[0]
 
 
@@ -90,16 +100,25 @@ def described(tx: Connection, context: Context, rows: Sequence[RunRow], names: S
 class _Find:
     """One search within one transaction."""
 
-    def __init__(self, tx: Connection, context: Context, workspace_id: str, asked: RunSearch, node: Node) -> None:
+    def __init__(
+        self,
+        tx: Connection,
+        context: Context,
+        workspace_id: str,
+        asked: RunSearch,
+        node: Node,
+        more: Makers = NO_MORE,
+        fixed: Sequence[ColumnElement[bool]] = (),
+    ) -> None:
         self._tx = tx
         self._workspace_id = workspace_id
         self._place = Place(
-            asked.query, workspace_id, context.clock(), tx.dialect.name == "sqlite", self._experiment_id
+            asked.query, workspace_id, context.clock(), tx.dialect.name == "sqlite", self._experiment_id, more
         )
         self._conditions = [condition(part, self._place) for part in conjuncts(node)]
         if asked.experiments:
             self._conditions.append(self._of_experiments(asked.experiments))
-        self._fixed = [*_ARCHIVED[_known(asked.archived)]]
+        self._fixed = [*_ARCHIVED[_known(asked.archived)], *fixed]
         self._few = self._few_keys()
 
     def newest_first(self, limit: int, after: Any) -> tuple[list[int], Any]:

@@ -32,7 +32,7 @@ function metricCard(metric, at) {
 
 function tile(metric) {
   return h("div", { class: "ty-tile", title: metric.about || metric.name, "data-name": metric.name },
-    h("span", {}, metric.name), h("b", {}, short(metric.last)));
+    h("span", {}, metric.name), h("b", {}, metric.last === null ? "None" : short(metric.last)));
 }
 
 function tableOf(metric) {
@@ -84,8 +84,9 @@ function age(run) {
 
 function phases(run) {
   const end = run.ended || Date.now(), total = Math.max(1, end - run.created);
-  const parts = run.phases.map((phase, at) => ({
-    ...phase, took: (at + 1 < run.phases.length ? run.phases[at + 1].at : end) - phase.at,
+  const begun = run.phases.filter((phase, at, all) => !at || phase.status !== all[at - 1].status);
+  const parts = begun.map((phase, at) => ({
+    ...phase, took: (at + 1 < begun.length ? begun[at + 1].at : end) - phase.at,
   })).filter((phase, at, all) => at + 1 < all.length || !run.over);
   return h("div", { class: "ty-phases", title: run.reason }, parts.filter((phase) => phase.took > 0).map((phase) =>
     h("span", {
@@ -195,8 +196,9 @@ export function logTicks(low, high) {
   return inside.length > 1 ? inside : ticks(low, high, 4);
 }
 
-export function parallel(children, axes, colour) {
-  const width = 900, height = 270, top = 44, bottom = 22, side = 70, primary = children.primary;
+export function parallel(children, axes, colour, room = 900) {
+  const width = Math.max(90 * axes.length, Math.min(900, room > 0 ? room : 900)); // its words are as large as others while they fit
+  const height = 270, top = 44, bottom = 22, side = 70, primary = children.primary;
   const at = (n) => (axes.length > 1 ? side + (n * (width - 2 * side)) / (axes.length - 1) : width / 2);
   const scales = axes.map((axis) => {
     const values = children.rows.map((row) => valueOf(row, axis)).filter((v) => v !== null);
@@ -274,7 +276,7 @@ function nameOf(row) {
   return row.name || (trial ? `#${trial[1]}` : row.id.slice(-12));
 }
 
-function childrenPart(children, sort, resort) {
+function childrenPart(children, sort, room, resort) {
   const axes = axesOf(children), colour = colourer(children, axes);
   const columns = [
     { name: "run", of: (row) => row.number, show: nameOf, title: (row) => row.id },
@@ -290,7 +292,7 @@ function childrenPart(children, sort, resort) {
     if (x === null || y === null) return (x === null) - (y === null);
     return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
   });
-  const picture = axes.length > 1 && children.rows.length > 1 ? parallel(children, axes, colour) : null;
+  const picture = axes.length > 1 && children.rows.length > 1 ? parallel(children, axes, colour, room) : null;
   const light = (id, on) => {
     if (!picture) return;
     picture.classList.toggle("ty-dimmed", on);
@@ -310,7 +312,19 @@ function logPart(log, choose) {
   if (!log.name) return [h("p", { class: "ty-none" }, "Nothing has been written.")];
   const pick = h("select", { onchange: (event) => choose(event.target.value) },
     log.names.map((name) => h("option", { value: name, selected: name === log.name }, name)));
-  return [pick, h("pre", { class: "ty-log" }, (log.cut ? "…\n" : "") + drawn(log.text))];
+  return [pick, h("pre", { class: "ty-log" }, written(log))];
+}
+
+function written(log) {
+  return (log.cut ? "…\n" : "") + drawn(log.text);
+}
+
+// New lines below the list of logs, which somebody may have open. False: the list is another now.
+function renewLog(body, log) {
+  const pick = body.querySelector("select"), text = body.querySelector("pre.ty-log");
+  if (!pick || !text || [...pick.options].map((each) => each.value).join("\n") !== log.names.join("\n")) return false;
+  text.textContent = written(log);
+  return true;
 }
 
 function metricsPart(metrics) {
@@ -321,8 +335,10 @@ function metricsPart(metrics) {
   return [tiles.length > 0 && h("div", { class: "ty-tiles" }, tiles.map(tile)), h("div", { class: "ty-grid-of" }, cards)];
 }
 
+const PART_OF = { runs: "children", metrics: "metrics", system: "system", log: "log" }; // what a tab shows
+
 export function render({ model, el }) {
-  let tab = null, sort = { by: null, down: false };
+  let tab = null, last = null, sort = { by: null, down: false };
   const root = h("div", { class: "ty-run" }), top = h("div"), bar = h("nav", { role: "tablist" }), body = h("div", { class: "ty-body" });
   root.append(top, bar, body);
   el.append(root);
@@ -336,7 +352,12 @@ export function render({ model, el }) {
     ].filter(Boolean);
   };
 
-  function drawHead() { if (model.get("run").id) top.replaceChildren(head(model.get("run"))); }
+  function drawHead() {
+    if (!model.get("run").id) return;
+    top.replaceChildren(head(model.get("run")));
+    const why = top.querySelector(".ty-error pre");
+    if (why) why.scrollTop = why.scrollHeight; // the last line says most
+  }
 
   function drawBar() {
     const known = parts();
@@ -347,22 +368,30 @@ export function render({ model, el }) {
     return shown;
   }
 
-  function drawBody() {
-    const shown = drawBar();
+  // What is in sight; of a `changed` part only if that is.
+  function drawBody(changed = null) {
+    const shown = drawBar(), same = shown === last;
+    last = shown;
+    if (changed && same && PART_OF[shown] !== changed) return;
     const old = body.querySelector("pre.ty-log");
     const place = old && old.scrollTop + old.clientHeight < old.scrollHeight - 8 ? old.scrollTop : null;
+    if (!(changed === "log" && same && renewLog(body, model.get("log")))) fill(shown);
+    const log = body.querySelector("pre.ty-log");
+    if (log) log.scrollTop = place === null ? log.scrollHeight : place;
+  }
+
+  function fill(shown) {
     const made = {
-      runs: () => childrenPart(model.get("children"), sort, (next) => { sort = next; drawBody(); }),
+      runs: () => childrenPart(model.get("children"), sort, body.clientWidth - 28, (next) => { sort = next; drawBody(); }),
       metrics: () => metricsPart(model.get("metrics")),
       system: () => systemPart(model.get("system")),
       log: () => logPart(model.get("log"), (name) => { model.set("chosen_log", name); model.save_changes(); }),
     }[shown]();
     body.replaceChildren(...made.flat(3).filter(Boolean));
-    const log = body.querySelector("pre.ty-log");
-    if (log) log.scrollTop = place === null ? log.scrollHeight : place;
   }
 
-  const draw = { run: drawHead, metrics: drawBody, system: drawBody, log: drawBody, children: drawBody };
+  const draw = { run: () => { drawHead(); drawBody("run"); } };
+  for (const part of Object.values(PART_OF)) draw[part] = () => drawBody(part);
   for (const [part, again] of Object.entries(draw)) model.on(`change:${part}`, again);
   drawHead();
   drawBody();
