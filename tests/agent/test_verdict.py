@@ -4,7 +4,15 @@ import errno
 
 import pytest
 
-from trainyard.agent.verdict import Ended, of_agent, of_process, of_start, of_torchrun
+from trainyard.agent.verdict import (
+    Ended,
+    has_raised,
+    of_agent,
+    of_process,
+    of_start,
+    of_torchrun,
+    was_taken_along,
+)
 from trainyard.contract.errors import DiskFull, EnvironmentRefused
 
 
@@ -73,3 +81,28 @@ def test_a_process_group_left_open_is_told_of() -> None:
 def test_a_port_where_torchruns_meet_can_be_taken(node: int, code: str) -> None:
     lines = ("torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store",)
     assert of_torchrun(1, lines, "log", node).code == code
+
+
+@pytest.mark.parametrize(
+    ("lines", "raised"),
+    [
+        (("hello", "Traceback (most recent call last):", '  File "x.py", line 1', "ValueError: x"), True),
+        (("Traceback (most recent call last):", '  File "x.py", line 1', "ValueError: x", "went on"), False),
+        (("Traceback (most recent call last):", '  File "x.py", line 1', "    half of"), False),
+        (("Traceback (most recent call last):",), False),
+        (("ValueError: x",), False),
+        ((), False),
+    ],
+)
+def test_a_log_that_ends_with_an_error_of_pythons(lines: tuple[str, ...], raised: bool) -> None:
+    assert has_raised(lines) is raised
+
+
+def test_who_was_taken_along_says_so() -> None:
+    assert was_taken_along(
+        (
+            "...",
+            "HorovodInternalError: Horovod has been shut down. This was caused by",
+        )
+    )
+    assert not was_taken_along(("ValueError: x",))

@@ -217,16 +217,21 @@ class Crew:
         return [rank for process in running for rank in mpi.unfinished(self.place.own(), process)]
 
     def _failed_below(self, processes: list[Process]) -> NodeEnded | None:
-        """The rank that failed first, of those that these have started here."""
+        """The rank that is the reason, of those that these have started here: the first that failed by itself; else one
+        that was about to, and only then one that failed because another was gone."""
         ranks = [rank for process in processes for rank in process.ranks]
-        failed = mpi.first_failed(self.place.own(), ranks)
-        return None if failed is None else self._failed(failed[0], logs.of_rank(failed[0]), failed[1], False)
+        failed = mpi.failed(self.place.own(), ranks)
+        said = {rank: last_lines(self.place.stream(logs.of_rank(rank))) for rank in ranks}
+        begun = [(rank, 1) for rank in ranks if rank not in dict(failed) and verdict.has_raised(said[rank])]
+        found = sorted([*failed, *begun], key=lambda one: verdict.was_taken_along(said[one[0]]))
+        return self._failed(found[0][0], logs.of_rank(found[0][0]), found[0][1], False) if found else None
 
     def _failed(self, rank: int, log: str, code: int, memory_ran_out: bool) -> NodeEnded:
         ended = verdict.Ended(rank, code, last_lines(self.place.stream(log)), log)
         if self.processes.any_running():
             self.processes.end(GRACE_S)
-        return NodeEnded(code, verdict.of_process(ended, self.order.node, memory_ran_out=memory_ran_out))
+        error = verdict.of_process(ended, self.order.node, memory_ran_out=memory_ran_out)
+        return NodeEnded(code, error, taken_along=verdict.was_taken_along(ended.last_lines))
 
     def _context(self, orders: Orders, rank: int) -> JobContext:
         shared = self.order.endpoint is None

@@ -36,15 +36,13 @@ def unfinished(folder: str, process: Process) -> list[int]:
     return noted if process.ranks else [process.rank]
 
 
-def first_failed(folder: str, ranks: Iterable[int]) -> tuple[int, int] | None:
-    """(rank, code) of the rank that failed first by itself; a signal's code is negative, as Python counts."""
-    failed = []
+def failed(folder: str, ranks: Iterable[int]) -> list[tuple[int, int]]:
+    """(rank, code) of the ranks that failed by themselves, the first of them first; a signal's code is negative, as
+    Python counts."""
+    found = []
     for rank in ranks:
         path = os.path.join(folder, f"rank-{rank}.code")
         with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
             if code := int(file.read()):
-                failed.append((os.stat(path).st_mtime_ns, rank, code))
-    if not failed:
-        return None
-    _, rank, code = min(failed)
-    return rank, 128 - code if code > 128 else code
+                found.append((os.stat(path).st_mtime_ns, rank, code))
+    return [(rank, 128 - code if code > 128 else code) for _, rank, code in sorted(found)]

@@ -13,6 +13,15 @@ from trainyard.contract.runs import RunError
 
 _NO_MODULE = "ModuleNotFoundError: No module named "
 _NO_RENDEZVOUS = "RendezvousConnectionError"
+_TRACEBACK = "Traceback (most recent call last):"
+# what Horovod, gloo, NCCL and TensorFlow say in a process when another one has gone
+_OTHERS_GONE = (
+    "Horovod has been shut down",
+    "Connection closed by peer",
+    "Connection reset by peer",
+    "ncclRemoteError",
+    "Socket closed",
+)
 _PORT_TAKEN = (
     "A port was already in use on the node: another program took it, or the script listens twice. Submit the "
     "run again, and use the ports the script is given (MASTER_PORT, TF_CONFIG) rather than fixed ones."
@@ -110,6 +119,20 @@ def _reason(ended: Ended, memory_ran_out: bool) -> tuple[str, str]:
             f"The command could not be run (exit code {ended.code}). Check its name and that it is executable."
         )
     return "UserScriptFailed", f"The script ended with exit code {ended.code}. The end of {ended.log} says why."
+
+
+def was_taken_along(lines: Sequence[str]) -> bool:
+    """Whether a process that failed says, at its end, that it did so because another one was gone."""
+    return any(sign in line for line in lines for sign in _OTHERS_GONE)
+
+
+def has_raised(lines: Sequence[str]) -> bool:
+    """Whether the last thing in a log is an error that Python ends with. Its process may go on for a while: Horovod
+    waits at the exit, where it makes the others fail first."""
+    *_, last = lines or ("",)
+    begins = [at for at, line in enumerate(lines) if line == _TRACEBACK]
+    within = lines[begins[-1] + 1 : -1] if begins else ()
+    return bool(within) and not last.startswith(" ") and all(line.startswith(" ") for line in within)
 
 
 def of_torchrun(code: int, lines: tuple[str, ...], log: str, node: int) -> RunError:

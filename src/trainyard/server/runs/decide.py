@@ -126,9 +126,9 @@ def _outcome(facts: Facts, note: str = "") -> tuple[Step, ...]:
     if facts.stop is StopReason.PREEMPT:
         return (Restart("Its low-priority node was taken away; it is started again"),)
     failed = [
-        ((node.ended.stopped, node.ended.error.rank is None, node.ended_ns, node.node), node.ended.error)
+        ((ended.taken_along, ended.stopped, ended.error.rank is None, node.ended_ns, node.node), ended.error)
         for node in facts.nodes
-        if node.ended is not None and node.ended.error is not None
+        if (ended := node.ended) is not None and ended.error is not None
     ]
     if failed:
         # what failed by itself before what it took along, a process before the program that only watched it, and of
