@@ -63,6 +63,12 @@ raise RuntimeError("HorovodInternalError: Horovod has been shut down.")
     assert not heard.ended[1].taken_along
 
 
+def test_an_error_that_a_rank_told_of_and_survived_is_none(yard: Yard) -> None:
+    code = "import traceback\ntry: 1 / 0\nexcept ZeroDivisionError: traceback.print_exc()"
+    heard = yard.run(code, nodes=2, launcher="mpi", roles=(Role("worker", 2),), ports=2)
+    assert heard.ended == {0: NodeEnded(exit_code=0), 1: NodeEnded(exit_code=0)}
+
+
 def test_torch_processes_meet(either: Yard) -> None:
     code = "import os; print(os.environ['RANK'], os.environ['AZ_BATCHAI_PYTORCH_INIT_METHOD'].partition(':')[0])"
     heard = either.run(code, nodes=2, launcher="torch", roles=(Role("worker", 2),), ports=1)

@@ -8,8 +8,6 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 
-from trainyard.launchers.base import Process
-
 MPIRUN_VARIABLE = "TRAINYARD_MPIRUN"
 
 
@@ -30,10 +28,9 @@ def library_path(mpirun: str, variables: Mapping[str, str]) -> str:
     return os.pathsep.join(part for part in (folder, variables.get("LD_LIBRARY_PATH")) if part)
 
 
-def unfinished(folder: str, process: Process) -> list[int]:
-    """The ranks of a process that runs which have not ended themselves."""
-    noted = [rank for rank in process.ranks if not os.path.exists(os.path.join(folder, f"rank-{rank}.code"))]
-    return noted if process.ranks else [process.rank]
+def unfinished(folder: str, ranks: Iterable[int]) -> list[int]:
+    """Those that have not ended by themselves."""
+    return [rank for rank in ranks if not os.path.exists(os.path.join(folder, f"rank-{rank}.code"))]
 
 
 def failed(folder: str, ranks: Iterable[int]) -> list[tuple[int, int]]:
