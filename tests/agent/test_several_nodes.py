@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import pytest
 from yard import Yard
@@ -37,6 +38,35 @@ def test_a_rank_of_another_node_fails_with_its_own_words(either: Yard) -> None:
     error = heard.ended[1].error
     assert error is not None
     assert (error.rank, error.exit_code, error.last_lines) == (1, 3, ("I am 1",))
+
+
+def test_the_reason_is_the_rank_that_raised_and_not_the_one_that_ended_first(yard: Yard, tmp_path: Path) -> None:
+    """As with Horovod: a rank that fails waits at its exit, where it takes the others along."""
+    code = """
+import atexit, os, pathlib, sys, time
+raised = pathlib.Path(sys.argv[1])
+def leave():
+    raised.touch()
+    time.sleep(600)
+if os.environ["OMPI_COMM_WORLD_RANK"] == "1":
+    atexit.register(leave)
+    raise ValueError("the reason")
+while not raised.exists(): time.sleep(0.01)
+raise RuntimeError("HorovodInternalError: Horovod has been shut down.")
+"""
+    arguments = (str(tmp_path / "raised"),)
+    heard = yard.run(code, nodes=2, launcher="mpi", roles=(Role("worker", 2),), ports=2, arguments=arguments)
+    assert heard.ended[0].taken_along
+    error = heard.ended[1].error
+    assert error is not None
+    assert (error.rank, error.exit_code, error.last_lines[-1]) == (1, 1, "ValueError: the reason")
+    assert not heard.ended[1].taken_along
+
+
+def test_an_error_that_a_rank_told_of_and_survived_is_none(yard: Yard) -> None:
+    code = "import traceback\ntry: 1 / 0\nexcept ZeroDivisionError: traceback.print_exc()"
+    heard = yard.run(code, nodes=2, launcher="mpi", roles=(Role("worker", 2),), ports=2)
+    assert heard.ended == {0: NodeEnded(exit_code=0), 1: NodeEnded(exit_code=0)}
 
 
 def test_torch_processes_meet(either: Yard) -> None:

@@ -4,7 +4,15 @@ import errno
 
 import pytest
 
-from trainyard.agent.verdict import Ended, of_agent, of_process, of_start
+from trainyard.agent.verdict import (
+    Ended,
+    has_raised,
+    of_agent,
+    of_process,
+    of_start,
+    of_torchrun,
+    was_taken_along,
+)
 from trainyard.contract.errors import DiskFull, EnvironmentRefused
 
 
@@ -16,6 +24,8 @@ from trainyard.contract.errors import DiskFull, EnvironmentRefused
         (1, ("OSError: [Errno 28] No space left on device",), False, "DiskFull"),
         (1, ("RuntimeError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!",), False, "NoGpu"),
         (1, ("torch.distributed.DistBackendError: Duplicate GPU detected : rank 1 and rank 0",), False, "SharedGpu"),
+        (1, ("tensorflow.python.framework.errors_impl.UnknownError: Could not start gRPC server",), False, "PortTaken"),
+        (1, ("OSError: [Errno 30] Read-only file system: '/data/x'",), False, "ReadOnly"),
         (-9, (), True, "OutOfMemory"),
         (-9, (), False, "UserScriptKilled"),
         (-11, (), True, "UserScriptKilled"),
@@ -44,6 +54,7 @@ def test_what_could_not_be_started(number: int, words: str) -> None:
     [
         (DiskFull("/x"), "DiskFull"),
         (OSError(errno.ENOSPC, "x", "/x"), "DiskFull"),
+        (OSError(errno.EADDRINUSE, "x"), "PortTaken"),
         (EnvironmentRefused("no"), "environment.refused"),
         (KeyError("x"), "AgentFailed"),
     ],
@@ -57,3 +68,41 @@ def test_a_missing_package_is_told_where_it_may_come_from() -> None:
     error = of_process(Ended(0, 1, lines, "log"), 0, memory_ran_out=False)
     assert error is not None
     assert error.message.startswith("The run's interpreter has no module 'sklearn'. Give the run an environment")
+
+
+def test_a_process_group_left_open_is_told_of() -> None:
+    error = of_process(Ended(0, -6, ("terminate called without an active exception",), "log"), 0, memory_ran_out=False)
+    assert error is not None
+    assert error.code == "UserScriptKilled"
+    assert "destroy_process_group()" in error.message
+
+
+@pytest.mark.parametrize(("node", "code"), [(0, "PortTaken"), (1, "TorchrunFailed")])
+def test_a_port_where_torchruns_meet_can_be_taken(node: int, code: str) -> None:
+    lines = ("torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store",)
+    assert of_torchrun(1, lines, "log", node).code == code
+
+
+@pytest.mark.parametrize(
+    ("lines", "raised"),
+    [
+        (("hello", "Traceback (most recent call last):", '  File "x.py", line 1', "ValueError: x"), True),
+        (("Traceback (most recent call last):", '  File "x.py", line 1', "ValueError: x", "went on"), False),
+        (("Traceback (most recent call last):", '  File "x.py", line 1', "    half of"), False),
+        (("Traceback (most recent call last):",), False),
+        (("ValueError: x",), False),
+        ((), False),
+    ],
+)
+def test_a_log_that_ends_with_an_error_of_pythons(lines: tuple[str, ...], raised: bool) -> None:
+    assert has_raised(lines) is raised
+
+
+def test_who_was_taken_along_says_so() -> None:
+    assert was_taken_along(
+        (
+            "...",
+            "HorovodInternalError: Horovod has been shut down. This was caused by",
+        )
+    )
+    assert not was_taken_along(("ValueError: x",))

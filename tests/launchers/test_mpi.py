@@ -47,6 +47,13 @@ def test_the_other_nodes_wait_for_its_daemons() -> None:
     assert (process.argv, process.ranks, process.listens) == ((), (2, 3), ("127.0.0.1", 20004))
 
 
+def test_a_node_goes_by_the_name_that_mpirun_gave_it() -> None:
+    """Not by its machine's, which other nodes may share: their ranks are on another node."""
+    first, second = (find_launcher("mpi")(FOUR, view(index, LOGICAL))[0] for index in range(2))
+    assert "PMIX_HOSTNAME" not in first.variables
+    assert second.variables["PMIX_HOSTNAME"] == "node-1"
+
+
 def test_nodes_on_machines_of_their_own_find_their_way() -> None:
     (process,) = find_launcher("mpi")(FOUR, view(0, APART, shared=None))
     line = " ".join(process.argv)

@@ -206,6 +206,24 @@ def test_horovod_keras_averages(workspace, cluster, tmp_path):
         np.testing.assert_allclose(weights, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_ranks_know_who_is_on_their_node(workspace, cluster, tmp_path):
+    """Two nodes of one machine are two, as Horovod's and other scripts' local ranks have it."""
+    config = ScriptRunConfig(
+        str(SCRIPTS),
+        "local_ranks.py",
+        compute_target=cluster,
+        environment=here(),
+        distributed_job_config=MpiConfiguration(node_count=2, process_count_per_node=2),
+    )
+    found = outputs(Experiment(workspace, "local-ranks").submit(config), tmp_path)
+    assert found == {
+        "rank-0.json": {"local": [0, 1], "same": [0, 2], "told": [0, 2]},
+        "rank-1.json": {"local": [0, 1], "same": [1, 3], "told": [1, 2]},
+        "rank-2.json": {"local": [2, 3], "same": [0, 2], "told": [0, 2]},
+        "rank-3.json": {"local": [2, 3], "same": [1, 3], "told": [1, 2]},
+    }
+
+
 def test_several_keras_workers_keep_one_model(workspace, examples, cluster, tmp_path):
     found = outputs(examples.submit(workspace, "multi_worker_keras", []), tmp_path)
     assert [found[f"weights-{worker}.json"]["workers"] for worker in range(2)] == [2, 2]

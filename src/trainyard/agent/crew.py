@@ -86,7 +86,7 @@ class Crew:
             except OSError as error:
                 return verdict.of_start(error, argv, self.order.node, process.rank)
             said = shlex.join([*process.argv, *process.arguments])
-            self.did(f"{_now()} Started rank {process.rank} ({process.role}): {said}")
+            self.did(f"{_now()} Started {_name(process)} ({process.role}): {said}")
         tails = [Tail("log", log, self.place.stream(log)) for process in processes for log in _logs(process)]
         started = [*self.news, Frame("started", {"time_ns": time.time_ns()})]
         self.courier.carry(tails, self.place.own("spool"), started + (self.starts.news() if self.of_many else []))
@@ -163,7 +163,7 @@ class Crew:
                 self.courier.tell(news)
             pause = LOOK_EVERY_S if self.of_many and self.starts.waiting else 3600
             for rank, code in self.processes.wait(min(measure_at, look_at, until, now + pause) - now):
-                self.did(f"{_now()} Rank {rank} ended with {code}.")
+                self.did(f"{_now()} Ended with {code}: {_name(self.started[rank])}.")
                 if (failed := self._ended(rank, code, kills)) is not None and not self.signals.told:
                     return failed
             self._start_what_is_asked_for()
@@ -214,19 +214,25 @@ class Crew:
         """The ranks on this node that have not ended, whoever started them; not those that never do by themselves."""
         here = self.processes.ranks
         running = [process for rank, process in self.started.items() if rank in here and not process.serves]
-        return [rank for process in running for rank in mpi.unfinished(self.place.own(), process)]
+        below = mpi.unfinished(self.place.own(), [rank for process in running for rank in process.ranks])
+        return sorted([*below, *(process.rank for process in running if not process.ranks)])
 
     def _failed_below(self, processes: list[Process]) -> NodeEnded | None:
-        """The rank that failed first, of those that these have started here."""
+        """The rank that is the reason, of those that these have started here: the first that failed by itself; else one
+        that was about to, and only then one that failed because another was gone."""
         ranks = [rank for process in processes for rank in process.ranks]
-        failed = mpi.first_failed(self.place.own(), ranks)
-        return None if failed is None else self._failed(failed[0], logs.of_rank(failed[0]), failed[1], False)
+        said = {rank: last_lines(self.place.stream(logs.of_rank(rank))) for rank in ranks}
+        failed = mpi.failed(self.place.own(), ranks)
+        about_to = [(rank, 1) for rank in mpi.unfinished(self.place.own(), ranks) if verdict.has_raised(said[rank])]
+        found = sorted([*failed, *about_to], key=lambda one: verdict.was_taken_along(said[one[0]]))
+        return self._failed(found[0][0], logs.of_rank(found[0][0]), found[0][1], False) if found else None
 
     def _failed(self, rank: int, log: str, code: int, memory_ran_out: bool) -> NodeEnded:
         ended = verdict.Ended(rank, code, last_lines(self.place.stream(log)), log)
         if self.processes.any_running():
             self.processes.end(GRACE_S)
-        return NodeEnded(code, verdict.of_process(ended, self.order.node, memory_ran_out=memory_ran_out))
+        error = verdict.of_process(ended, self.order.node, memory_ran_out=memory_ran_out)
+        return NodeEnded(code, error, taken_along=verdict.was_taken_along(ended.last_lines))
 
     def _context(self, orders: Orders, rank: int) -> JobContext:
         shared = self.order.endpoint is None
@@ -249,6 +255,10 @@ class Crew:
             shared_blobs=self.order.shared_blobs,
             last_on_path=overlay.ensure(self.order.home).last,
         )
+
+
+def _name(process: Process) -> str:
+    return f"what starts {len(process.ranks)} ranks here" if process.ranks else f"rank {process.rank}"
 
 
 def _ranks(processes: list[Process]) -> list[int]:

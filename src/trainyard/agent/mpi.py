@@ -8,8 +8,6 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 
-from trainyard.launchers.base import Process
-
 MPIRUN_VARIABLE = "TRAINYARD_MPIRUN"
 
 
@@ -30,21 +28,18 @@ def library_path(mpirun: str, variables: Mapping[str, str]) -> str:
     return os.pathsep.join(part for part in (folder, variables.get("LD_LIBRARY_PATH")) if part)
 
 
-def unfinished(folder: str, process: Process) -> list[int]:
-    """The ranks of a process that runs which have not ended themselves."""
-    noted = [rank for rank in process.ranks if not os.path.exists(os.path.join(folder, f"rank-{rank}.code"))]
-    return noted if process.ranks else [process.rank]
+def unfinished(folder: str, ranks: Iterable[int]) -> list[int]:
+    """Those that have not ended by themselves."""
+    return [rank for rank in ranks if not os.path.exists(os.path.join(folder, f"rank-{rank}.code"))]
 
 
-def first_failed(folder: str, ranks: Iterable[int]) -> tuple[int, int] | None:
-    """(rank, code) of the rank that failed first by itself; a signal's code is negative, as Python counts."""
-    failed = []
+def failed(folder: str, ranks: Iterable[int]) -> list[tuple[int, int]]:
+    """(rank, code) of the ranks that failed by themselves, the first of them first; a signal's code is negative, as
+    Python counts."""
+    found = []
     for rank in ranks:
         path = os.path.join(folder, f"rank-{rank}.code")
         with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
             if code := int(file.read()):
-                failed.append((os.stat(path).st_mtime_ns, rank, code))
-    if not failed:
-        return None
-    _, rank, code = min(failed)
-    return rank, 128 - code if code > 128 else code
+                found.append((os.stat(path).st_mtime_ns, rank, code))
+    return [(rank, 128 - code if code > 128 else code) for _, rank, code in sorted(found)]

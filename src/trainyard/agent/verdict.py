@@ -11,12 +11,74 @@ from dataclasses import dataclass
 from trainyard.contract.errors import DiskFull, TrainyardError
 from trainyard.contract.runs import RunError
 
-_FULL = "No space left on device"
-_READ_ONLY = "Read-only file system"
-_TAKEN = ("Address already in use", "EADDRINUSE")
-_SHARED_GPU = "Duplicate GPU detected"
-_NO_NCCL = ("ProcessGroupNCCL is only supported with GPUs", "have NCCL built in", "NCCL backend is not available")
 _NO_MODULE = "ModuleNotFoundError: No module named "
+_NO_RENDEZVOUS = "RendezvousConnectionError"
+_TRACEBACK = "Traceback (most recent call last):"
+# what Horovod, gloo, NCCL and TensorFlow say in a process when another one has gone
+_OTHERS_GONE = (
+    "Horovod has been shut down",
+    "Connection closed by peer",
+    "Connection reset by peer",
+    "ncclRemoteError",
+    "Socket closed",
+)
+_PORT_TAKEN = (
+    "A port was already in use on the node: another program took it, or the script listens twice. Submit the "
+    "run again, and use the ports the script is given (MASTER_PORT, TF_CONFIG) rather than fixed ones."
+)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a program says at its end when this was the reason. `by_signal`: also of one that a signal ended."""
+
+    code: str
+    signs: tuple[str, ...]
+    message: str
+    by_signal: bool = False
+
+
+_KNOWN = (
+    _Known(
+        "DiskFull",
+        ("No space left on device",),
+        "The disk filled up while the script ran. Free some space on it and submit again.",
+        by_signal=True,
+    ),
+    _Known(
+        "ReadOnly",
+        ("Read-only file system",),
+        "The script wrote to a place that it may only read, as mounted data is. Write to ./outputs or to an "
+        "OutputFileDatasetConfig, or take the data with as_download(), which is a copy of the run's own.",
+    ),
+    _Known(
+        "OutOfMemory",
+        ("MemoryError",),
+        "The script ran out of memory. Use smaller batches, load less data at once, or submit to a compute target "
+        "whose nodes have more memory.",
+        by_signal=True,
+    ),
+    _Known("PortTaken", ("Address already in use", "EADDRINUSE", "Could not start gRPC server"), _PORT_TAKEN),
+    _Known(
+        "NoGpu",
+        ("ProcessGroupNCCL is only supported with GPUs", "have NCCL built in", "NCCL backend is not available"),
+        "The script asked for NCCL, which works between GPUs, and found none here. Use the backend 'gloo' on "
+        "CPUs (PyTorchConfiguration('Gloo') and init_process_group('gloo')), or a target with GPUs.",
+    ),
+    _Known(
+        "SharedGpu",
+        ("Duplicate GPU detected",),
+        "NCCL works between GPUs, and processes of this run share one: they are more than the machine has GPUs. "
+        "Use the backend 'gloo', or ask for no more processes than there are GPUs.",
+    ),
+    _Known(
+        "UserScriptKilled",
+        ("terminate called without an active exception",),
+        "A native library ended the script because a thread of its own still ran, as torch's do at the end of a "
+        "script that leaves its process group open. Call torch.distributed.destroy_process_group() before the end.",
+        by_signal=True,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -33,60 +95,50 @@ def of_process(ended: Ended, node: int, *, memory_ran_out: bool) -> RunError | N
     """None for success. `memory_ran_out`: the kernel killed something for memory while it ran."""
     if ended.code == 0:
         return None
-    text = "\n".join(ended.last_lines)
-    if _FULL in text:
-        code, message = "DiskFull", "The disk filled up while the script ran. Free some space on it and submit again."
-    elif ended.code > 0 and _READ_ONLY in text:
-        code = "ReadOnly"
-        message = (
-            "The script wrote to a place that it may only read, as mounted data is. Write to ./outputs or to an "
-            "OutputFileDatasetConfig, or take the data with as_download(), which is a copy of the run's own."
-        )
-    elif "MemoryError" in text or (ended.code == -signal.SIGKILL and memory_ran_out):
-        code = "OutOfMemory"
-        message = (
-            "The script ran out of memory. Use smaller batches, load less data at once, or submit to a compute target "
-            "whose nodes have more memory."
-        )
-    elif ended.code > 0 and any(sign in text for sign in _TAKEN):
-        code = "PortTaken"
-        message = (
-            "A port was already in use on the node: another program took it, or the script listens twice. Submit the "
-            "run again, and use the ports the script is given (MASTER_PORT, TF_CONFIG) rather than fixed ones."
-        )
-    elif ended.code > 0 and any(sign in text for sign in _NO_NCCL):
-        code = "NoGpu"
-        message = (
-            "The script asked for NCCL, which works between GPUs, and found none here. Use the backend 'gloo' on "
-            "CPUs (PyTorchConfiguration('Gloo') and init_process_group('gloo')), or a target with GPUs."
-        )
-    elif ended.code > 0 and _SHARED_GPU in text:
-        code = "SharedGpu"
-        message = (
-            "NCCL works between GPUs, and processes of this run share one: they are more than the machine has GPUs. "
-            "Use the backend 'gloo', or ask for no more processes than there are GPUs."
-        )
-    elif ended.last_lines and ended.last_lines[-1].startswith(_NO_MODULE):
-        code, module = "UserScriptFailed", ended.last_lines[-1].removeprefix(_NO_MODULE)
-        message = (
-            f"The run's interpreter has no module {module}. Give the run an environment that has it, or a user-managed "
-            "one (environment.python.user_managed_dependencies = True), which is the interpreter you submit with. "
-            "A module of your own must be in the source directory."
-        )
-    elif ended.code < 0:
-        name = _signal_name(-ended.code)
-        code, message = "UserScriptKilled", f"The script was killed by {name}. {_HINTS.get(-ended.code, _DEFAULT_HINT)}"
-    elif ended.code in (126, 127) and not ended.last_lines:
-        code = "UserScriptFailed"
-        message = f"The command could not be run (exit code {ended.code}). Check its name and that it is executable."
-    else:
-        code = "UserScriptFailed"
-        message = f"The script ended with exit code {ended.code}. The end of {ended.log} says why."
+    code, message = _reason(ended, memory_ran_out)
     return RunError(code, message, ended.code, node, ended.rank, ended.last_lines)
+
+
+def _reason(ended: Ended, memory_ran_out: bool) -> tuple[str, str]:
+    text = "\n".join(ended.last_lines)
+    for known in _KNOWN:
+        said = any(sign in text for sign in known.signs) and (ended.code > 0 or known.by_signal)
+        if said or (known.code == "OutOfMemory" and memory_ran_out and ended.code == -signal.SIGKILL):
+            return known.code, known.message
+    if ended.last_lines and ended.last_lines[-1].startswith(_NO_MODULE):
+        return "UserScriptFailed", (
+            f"The run's interpreter has no module {ended.last_lines[-1].removeprefix(_NO_MODULE)}. Give the run an "
+            "environment that has it, or a user-managed one (environment.python.user_managed_dependencies = True), "
+            "which is the interpreter you submit with. A module of your own must be in the source directory."
+        )
+    if ended.code < 0:
+        hint = _HINTS.get(-ended.code, _DEFAULT_HINT)
+        return "UserScriptKilled", f"The script was killed by {_signal_name(-ended.code)}. {hint}"
+    if ended.code in (126, 127) and not ended.last_lines:
+        return "UserScriptFailed", (
+            f"The command could not be run (exit code {ended.code}). Check its name and that it is executable."
+        )
+    return "UserScriptFailed", f"The script ended with exit code {ended.code}. The end of {ended.log} says why."
+
+
+def was_taken_along(lines: Sequence[str]) -> bool:
+    """Whether a process that failed says, at its end, that it did so because another one was gone."""
+    return any(sign in line for line in lines for sign in _OTHERS_GONE)
+
+
+def has_raised(lines: Sequence[str]) -> bool:
+    """Whether the last thing in a log is an error that Python ends with. Its process may go on for a while: Horovod
+    waits at the exit, where it makes the others fail first."""
+    *_, last = lines or ("",)
+    begins = [at for at, line in enumerate(lines) if line == _TRACEBACK]
+    within = lines[begins[-1] + 1 : -1] if begins else ()
+    return bool(within) and not last.startswith(" ") and all(line.startswith(" ") for line in within)
 
 
 def of_torchrun(code: int, lines: tuple[str, ...], log: str, node: int) -> RunError:
     """torchrun failed, and none of this node's processes did by itself: one elsewhere, or torchrun itself."""
+    if lines and _NO_RENDEZVOUS in lines[-1] and node == 0:  # the processes of all nodes meet at a port of the first
+        return RunError("PortTaken", _PORT_TAKEN, code, node, None, lines)
     if lines and lines[-1].endswith("No module named torch"):
         message = "The run's interpreter has no torch. Give the run an environment that lists it."
     elif code < 0:
@@ -150,6 +202,8 @@ def of_agent(error: Exception, node: int) -> RunError:
         return RunError("DiskFull", message, None, node)
     if isinstance(error, TrainyardError):
         return RunError(error.code, error.message, None, node)
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:  # where mpirun was to reach this node
+        return RunError("PortTaken", _PORT_TAKEN, None, node)
     message = f"The agent failed: {type(error).__name__}: {error}. Its log on the node says more; submit again."
     return RunError("AgentFailed", message, None, node)
 

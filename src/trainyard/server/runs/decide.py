@@ -126,9 +126,9 @@ def _outcome(facts: Facts, note: str = "") -> tuple[Step, ...]:
     if facts.stop is StopReason.PREEMPT:
         return (Restart("Its low-priority node was taken away; it is started again"),)
     failed = [
-        ((node.ended.stopped, node.ended.error.rank is None, node.ended_ns, node.node), node.ended.error)
+        ((ended.taken_along, ended.stopped, ended.error.rank is None, node.ended_ns, node.node), ended.error)
         for node in facts.nodes
-        if node.ended is not None and node.ended.error is not None
+        if (ended := node.ended) is not None and ended.error is not None
     ]
     if failed:
         # what failed by itself before what it took along, a process before the program that only watched it, and of
@@ -155,13 +155,12 @@ def _agents_gone(facts: Facts) -> tuple[Step, ...]:
         return (Restart("Its agents were lost before they met; they are placed again"),)
     silent = [node.node for node in facts.nodes if not node.final]
     where = ", ".join(f"node-{number}" for number in silent) or "a node"
+    who = f"The agents on {where}" if len(silent) > 1 else f"The agent on {where}"
     why = f" ({facts.detail})" if facts.detail else ""
     if facts.attempt <= facts.max_restarts:
-        return (
-            Restart(f"The agent on {where} died{why}; the run is started again (max_restarts={facts.max_restarts})"),
-        )
+        return (Restart(f"{who} died{why}; the run is started again (max_restarts={facts.max_restarts})"),)
     message = (
-        f"The agent on {where} died{why}; its processes were ended. Metrics, logs and files that had been "
+        f"{who} died{why}; the processes there were ended. Metrics, logs and files that had been "
         "sent are kept. Submit the run again; if it happens again, look for what ends processes on that machine."
     )
     return (Move(RunState.FAILED, message, RunError("AgentDied", message, node=silent[0] if silent else None)),)
