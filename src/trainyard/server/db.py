@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -36,7 +37,14 @@ class Database:
         self._writer = threading.RLock()
         try:
             # errors are logged, and a row may hold what is nobody's business
-            self._engine = create_engine(url, poolclass=QueuePool, pool_size=16, max_overflow=32, hide_parameters=True)
+            self._engine = create_engine(
+                url,
+                poolclass=QueuePool,
+                pool_size=16,
+                max_overflow=32,
+                hide_parameters=True,
+                json_serializer=_to_text,
+            )
         except (ArgumentError, NoSuchModuleError, ImportError) as error:
             raise ServiceUnavailable(
                 f"TRAINYARD_DATABASE cannot be used ({type(error).__name__}). Write it as postgresql://user@host/name, "
@@ -75,6 +83,12 @@ class Database:
 
     def close(self) -> None:
         self._engine.dispose()
+
+
+def _to_text(value: Any) -> str:
+    """JSON as it is kept. Bytes that are no text (what Python makes lone surrogates of) are left as they are, and refused
+    by the driver as in every other column: escaped they would be kept, and could then not be sent to anybody."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _with_driver(url: str) -> str:
