@@ -28,6 +28,15 @@ def test_codes(code: int, lines: tuple[str, ...], memory_ran_out: bool, expected
     assert (error.code, error.exit_code, error.node, error.rank, error.last_lines) == (expected, code, 1, 2, lines)
 
 
+def test_the_last_lines_may_have_found_no_room_on_a_full_disk() -> None:
+    error = of_process(Ended(0, 1, (), "log"), 0, memory_ran_out=False, disk_is_full=True)
+    assert error is not None
+    assert error.code == "DiskFull"
+    killed = of_process(Ended(0, -11, (), "log"), 0, memory_ran_out=False, disk_is_full=True)
+    assert killed is not None
+    assert killed.code == "UserScriptKilled"
+
+
 def test_success_is_no_error() -> None:
     assert of_process(Ended(0, 0, ("MemoryError",), "log"), 0, memory_ran_out=True) is None
 

@@ -29,12 +29,13 @@ class Ended:
     log: str
 
 
-def of_process(ended: Ended, node: int, *, memory_ran_out: bool) -> RunError | None:
-    """None for success. `memory_ran_out`: the kernel killed something for memory while it ran."""
+def of_process(ended: Ended, node: int, *, memory_ran_out: bool, disk_is_full: bool = False) -> RunError | None:
+    """None for success. `memory_ran_out`: the kernel killed something for memory while it ran. `disk_is_full`: its last
+    lines may have found no room."""
     if ended.code == 0:
         return None
     text = "\n".join(ended.last_lines)
-    if _FULL in text:
+    if _FULL in text or (ended.code > 0 and disk_is_full):
         code, message = "DiskFull", "The disk filled up while the script ran. Free some space on it and submit again."
     elif ended.code > 0 and _READ_ONLY in text:
         code = "ReadOnly"

@@ -87,12 +87,13 @@ async def on_disk_trouble(request: Request, error: Exception) -> Response:
 
 
 async def on_what_cannot_be_kept(request: Request, error: Exception) -> Response:
-    """PostgreSQL refuses what is too large for its column or holds a NUL; a driver, what is beyond 64 bits or no text."""
+    """PostgreSQL refuses what is too large for its column or holds a NUL; a driver, what is beyond 64 bits or is
+    no text."""
     log.warning("%s %s: %s", request.method, request.url.path, type(error).__name__)
     return _answer(
         InvalidRequest(
-            "The request has a number or a text that is too large to be kept, a NUL, or bytes that are no text (UTF-8). "
-            "Shorten it, or write it as text."
+            "The request has a number or a text that is too large to be kept, a NUL, or bytes that are no text "
+            "(UTF-8). Shorten it, or write it as text."
         )
     )
 
