@@ -63,6 +63,18 @@ def test_a_damaged_server_json(stead, text):
     assert stead.workspace.name == "yard"
 
 
+def test_a_token_that_was_made_and_not_written(stead):
+    """An empty one lets nobody in, and an empty secret would be known to everybody."""
+    os.makedirs(stead.home.path)
+    for name in ("token", "secret"):
+        Path(stead.home.file(name)).touch(0o644)
+    assert stead.workspace.name == "yard"
+    for name in ("token", "secret"):
+        file = Path(stead.home.file(name))
+        assert len(file.read_text()) == 43
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_stranger_on_the_port_of_last_time(stead):
     first = stead.home.ensure_running()
     stead.yard().stop()

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError, UnknownOptionError
+from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
 from trainyard import __version__
 from trainyard.contract.errors import TrainyardError
@@ -100,8 +100,11 @@ def _usage_sentence(error: CycloptsError, arguments: Sequence[str]) -> str:
             f"Unknown option: {option}. The script's own options come after `--`, as in "
             "`trainyard run train.py -- --epochs 3`; `trainyard run --help` shows those of ours."
         )
-    sentence = str(error).strip()
-    return f"{sentence} `trainyard --help` and `trainyard COMMAND --help` show how it is said."
+    chain = " ".join(["trainyard", *(error.command_chain or ())])
+    if isinstance(error, UnusedCliTokensError):
+        extra = " ".join(map(repr, error.unused_tokens or ()))
+        return f"There is nothing for {extra} to say here. `{chain} --help` shows how it is said."
+    return f"{str(error).strip()} `{chain} --help` shows how it is said."
 
 
 def _complain(sentence: str, code: int, debug: bool) -> int:

@@ -50,13 +50,14 @@ def deploy(
 ) -> None:
     """Deploy models as a web service, and wait until it answers.
 
-    Without --script the one model is served as its framework does: TensorFlow, ONNX, scikit-learn, torch, Keras.
-    With a script and no environment named, it runs in this Python.
+    Without --script the one model is served as its framework does: TensorFlow,
+    ONNX, scikit-learn, torch, Keras. With a script and no environment named, it
+    runs in this Python.
 
     Try:
 
         trainyard deploy digits digits@champion
-        trainyard deploy digits digits --script score.py --requirements requirements.txt
+        trainyard deploy digits digits --script score.py --conda conda.yml
     """
     from trainyard.sdk.services.deploy import deploy as deploy_models
 
