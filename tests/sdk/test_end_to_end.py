@@ -285,6 +285,9 @@ def test_experiments_are_listed_tagged_and_archived(workspace, here):
     experiment.archive()
     assert "shelf" not in workspace.experiments
     assert "shelf" in {found.name for found in Experiment.list(workspace, view_type=ViewType.ArchivedOnly)}
+    assert "shelf" in {found.name for found in Experiment.list(workspace, view_type="All")}  # as later versions say it
+    with pytest.raises(UserErrorException, match="must be one of 'ActiveOnly', 'ArchivedOnly', 'All'"):
+        Experiment.list(workspace, view_type="Old")
     experiment.reactivate()
     assert experiment.archived_time is None
     Experiment.delete(workspace, experiment.id)
