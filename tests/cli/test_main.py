@@ -2,12 +2,13 @@ import inspect
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 
 import pytest
 from cyclopts import App
 
-from trainyard.cli.main import COMMANDS, build, execute
+from trainyard.cli.main import COMMANDS, build, execute, main
 from trainyard.cli.server import is_loopback
 
 
@@ -96,6 +97,14 @@ def test_a_users_mistake_ends_with_1_and_no_traceback(capsys):
     assert execute(["run", "missing.py"]) == 1
     said = capsys.readouterr().err
     assert said == "There is no file 'missing.py' here. Give the path of a Python script.\n"
+
+
+def test_what_the_sdk_warns_of_is_a_sentence(capsys, monkeypatch):
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # ours is taken back afterwards
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    warnings.showwarning(UserWarning("Mind this."), UserWarning, "run.py", 155)
+    assert capsys.readouterr().err == "Mind this.\n"
 
 
 def test_debug_shows_the_traceback_too(capsys):

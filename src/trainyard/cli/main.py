@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import TextIO
 
 from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
@@ -47,6 +49,7 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    warnings.showwarning = _show_warning
     sys.exit(execute(sys.argv[1:] if arguments is None else arguments, debug=bool(os.environ.get("TRAINYARD_DEBUG"))))
 
 
@@ -105,6 +108,21 @@ def _usage_sentence(error: CycloptsError, arguments: Sequence[str]) -> str:
         extra = " ".join(map(repr, error.unused_tokens or ()))
         return f"There is nothing for {extra} to say here. `{chain} --help` shows how it is said."
     return f"{str(error).strip()} `{chain} --help` shows how it is said."
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """What the SDK has to say is a sentence here, without the line of ours that called it."""
+    del filename, lineno, file, line
+    from trainyard.cli.output import say
+
+    say(str(message) if issubclass(category, UserWarning) else f"{category.__name__}: {message}", "yellow")
 
 
 def _complain(sentence: str, code: int, debug: bool) -> int:
