@@ -71,7 +71,8 @@ def deploy(
     service = deploy_models(opened, name, _models(opened, models), inference, config, None, overwrite)
     with console().status(f"Deploying {name} …"):
         service.wait_for_deployment()
-    console().print(f"{name} answers at {service.scoring_uri} after {time.monotonic() - began:.1f} s.", markup=False)
+    took_s = time.monotonic() - began
+    console().print(f"{name} answers at {service.scoring_uri} after {took_s:.1f} s.", markup=False, soft_wrap=True)
     for warning in service._record.warnings:
         say(warning, "yellow")
 
