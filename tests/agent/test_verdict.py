@@ -37,6 +37,12 @@ def test_the_last_lines_may_have_found_no_room_on_a_full_disk() -> None:
     assert killed.code == "UserScriptKilled"
 
 
+def test_a_log_with_nothing_in_it_is_not_pointed_at() -> None:
+    error = of_process(Ended(0, 3, (), "log"), 0, memory_ran_out=False)
+    assert error is not None
+    assert error.message == "The script ended with exit code 3. It wrote nothing: have it print more."
+
+
 def test_success_is_no_error() -> None:
     assert of_process(Ended(0, 0, ("MemoryError",), "log"), 0, memory_ran_out=True) is None
 

@@ -82,7 +82,8 @@ def of_process(ended: Ended, node: int, *, memory_ran_out: bool, disk_is_full: b
         message = f"The command could not be run (exit code {ended.code}). Check its name and that it is executable."
     else:
         code = "UserScriptFailed"
-        message = f"The script ended with exit code {ended.code}. The end of {ended.log} says why."
+        why = f"The end of {ended.log} says why." if ended.last_lines else "It wrote nothing: have it print more."
+        message = f"The script ended with exit code {ended.code}. {why}"
     return RunError(code, message, ended.code, node, ended.rank, ended.last_lines)
 
 
