@@ -1,4 +1,5 @@
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -97,6 +98,14 @@ def test_a_users_mistake_ends_with_1_and_no_traceback(capsys):
     assert execute(["run", "missing.py"]) == 1
     said = capsys.readouterr().err
     assert said == "There is no file 'missing.py' here. Give the path of a Python script.\n"
+
+
+def test_a_terminal_without_the_characters_gets_others():
+    code = "from trainyard.cli.main import main; main(['doctor'])"
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert done.stdout.startswith("? python ")
+    assert done.stderr == ""
 
 
 def test_what_the_sdk_warns_of_is_a_sentence(capsys, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -50,6 +51,9 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that has no such character gets '?', not a traceback
+            stream.reconfigure(errors="replace")
     sys.exit(execute(sys.argv[1:] if arguments is None else arguments, debug=bool(os.environ.get("TRAINYARD_DEBUG"))))
 
 

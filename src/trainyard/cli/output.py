@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -63,7 +64,8 @@ def say(sentence: str, style: str = "dim") -> None:
 
 
 def show_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    whole = (sys.stdout.encoding or "utf-8").lower().startswith("utf")  # else escaped, and so the same to a program
+    print(json.dumps(value, indent=2, ensure_ascii=not whole))
 
 
 _WHOLE = ("run", "status", "nodes", "created", "ran for", "when", "since", "size")  # columns that are never broken
