@@ -12,7 +12,7 @@ WORKERS ?= $(shell expr `nproc 2>/dev/null || echo 2` + 1)  # of the tests, whic
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.ready ## a real training through Trainyard, in a scratch home inside this clone
+demo: $(VENV)/.ready-demo ## a real training through Trainyard, in a scratch home inside this clone
 	@mkdir -p $(DEMO)
 	@TRAINYARD_HOME=$(DEMO)/home PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python examples/demo.py
 
@@ -37,7 +37,11 @@ clean: ## stops the demo's service and removes what the targets above made
 	@if [ -x $(BIN)/trainyard ] && [ -d $(DEMO)/home ]; then TRAINYARD_HOME=$(DEMO)/home $(BIN)/trainyard stop --all; fi
 	rm -rf $(DEMO) $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info
 
-# Stamps: a second `make` installs nothing unless pyproject.toml changed.
+# Stamps: a second `make` installs nothing unless pyproject.toml changed. The demo waits for no more than it needs.
+$(VENV)/.ready-demo: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[demo]'
+	@touch $@
+
 $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[test]'
 	@touch $@

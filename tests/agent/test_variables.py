@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from trainyard.agent.variables import Scene, expand, of_process
-from trainyard.contract.attempts import AgentOrder, Orders
+from trainyard.contract.attempts import AgentOrder, Orders, Peer
 from trainyard.contract.runs import EnvironmentSpec, RunSpec
 from trainyard.launchers.base import Process
 
@@ -68,6 +68,23 @@ def test_a_plain_job_has_exactly_these() -> None:
         "TRAINYARD_JOB": "/w/node-0/job-0.json",
         "TRAINYARD_HOME": "/home/u/.trainyard",
     }
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({"HTTP_PROXY": "http://p:1"}, "localhost,127.0.0.1,10.0.0.2,two"),
+        ({"https_proxy": "http://p:1", "NO_PROXY": ".corp, 127.0.0.1"}, ".corp, 127.0.0.1,localhost,10.0.0.2,two"),
+        ({"http_proxy": "http://p:1", "no_proxy": "*"}, "*"),
+        ({"http_proxy": ""}, None),
+    ],
+)
+def test_the_service_and_the_other_nodes_are_not_behind_a_proxy(said: dict[str, str], found: str | None) -> None:
+    orders = replace(ORDERS, peers=(Peer(0, "", "127.0.0.1"), Peer(1, "two", "10.0.0.2")))
+    variables = of_process(ORDER, orders, RunSpec(inherited=said), PROCESS, SCENE)
+    assert variables.get("no_proxy") == found
+    if found != "*":
+        assert variables.get("NO_PROXY") == found
 
 
 def test_a_tracker_of_the_user_s_own_stays() -> None:

@@ -38,6 +38,21 @@ def test_codes(code: int, lines: tuple[str, ...], memory_ran_out: bool, expected
     assert (error.code, error.exit_code, error.node, error.rank, error.last_lines) == (expected, code, 1, 2, lines)
 
 
+def test_the_last_lines_may_have_found_no_room_on_a_full_disk() -> None:
+    error = of_process(Ended(0, 1, (), "log"), 0, memory_ran_out=False, disk_is_full=True)
+    assert error is not None
+    assert error.code == "DiskFull"
+    killed = of_process(Ended(0, -11, (), "log"), 0, memory_ran_out=False, disk_is_full=True)
+    assert killed is not None
+    assert killed.code == "UserScriptKilled"
+
+
+def test_a_log_with_nothing_in_it_is_not_pointed_at() -> None:
+    error = of_process(Ended(0, 3, (), "log"), 0, memory_ran_out=False)
+    assert error is not None
+    assert error.message == "The script ended with exit code 3. It wrote nothing: have it print more."
+
+
 def test_success_is_no_error() -> None:
     assert of_process(Ended(0, 0, ("MemoryError",), "log"), 0, memory_ran_out=True) is None
 

@@ -1,10 +1,15 @@
+import inspect
+import os
 import re
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
 
 import pytest
+from cyclopts import App
 
-from trainyard.cli.main import COMMANDS, execute
+from trainyard.cli.main import COMMANDS, build, execute, main
 from trainyard.cli.server import is_loopback
 
 
@@ -35,6 +40,27 @@ def test_every_command_about_runs_says_what_it_does(capsys):
         assert re.search(rf"│ {name} +[A-Z]", shown), name
 
 
+def texts_of(app: App) -> Iterator[tuple[str, str]]:
+    """Every command's help as it is written."""
+    for name in app:
+        command = app[name]
+        if command.default_command is not None and not name.startswith("-"):
+            yield name, inspect.getdoc(command.default_command) or ""
+        elif not name.startswith("-"):
+            yield from texts_of(command)
+
+
+def test_no_line_of_help_is_broken_in_a_terminal_of_80_columns():
+    """The first line of a paragraph that has no other may be: it reads on below."""
+    known = dict(texts_of(build()))
+    assert {"run", "logs", "preempt"} <= known.keys()
+    for name, said in known.items():
+        for paragraph in said.split("\n\n"):
+            lines = paragraph.splitlines()
+            if len(lines) > 1 or paragraph.startswith(" "):
+                assert max(map(len, lines)) <= 80, name
+
+
 def test_help_lists_the_commands_without_importing_them():
     code = (
         "import sys; from trainyard.cli.main import execute; execute(['--help'])\n"
@@ -51,14 +77,15 @@ def test_help_lists_the_commands_without_importing_them():
         (["stop", "--al"], "--all"),
         (["run"], "SCRIPT"),
         (["runs", "list", "--limit", "x"], "x"),
-        (["runs", "list", "--limit", "0"], ">= 1"),
+        (["runs", "list", "--limit", "0"], "`trainyard runs list --help` shows"),
+        (["status", "extra"], "'extra'"),
     ],
 )
 def test_what_was_said_wrongly_ends_with_2_and_one_sentence(arguments, word, capsys):
     assert execute(arguments) == 2
     said = capsys.readouterr().err
     assert word in said
-    assert "trainyard --help" in said
+    assert said.endswith("--help` shows how it is said.\n")
     assert "Traceback" not in said
 
 
@@ -71,6 +98,22 @@ def test_a_users_mistake_ends_with_1_and_no_traceback(capsys):
     assert execute(["run", "missing.py"]) == 1
     said = capsys.readouterr().err
     assert said == "There is no file 'missing.py' here. Give the path of a Python script.\n"
+
+
+def test_a_terminal_without_the_characters_gets_others():
+    code = "from trainyard.cli.main import main; main(['doctor'])"
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert done.stdout.startswith("? python ")
+    assert done.stderr == ""
+
+
+def test_what_the_sdk_warns_of_is_a_sentence(capsys, monkeypatch):
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # ours is taken back afterwards
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    warnings.showwarning(UserWarning("Mind this."), UserWarning, "run.py", 155)
+    assert capsys.readouterr().err == "Mind this.\n"
 
 
 def test_debug_shows_the_traceback_too(capsys):

@@ -166,7 +166,7 @@ def test_an_endpoint_where_nobody_listens(shared, tmp_path, monkeypatch):
 @pytest.mark.parametrize("endpoint", ["not-an-address", "ftp://host", "http://", "http://127.0.0.1:notaport"])
 def test_an_endpoint_that_is_none(shared, tmp_path, monkeypatch, endpoint):
     monkeypatch.setenv("TRAINYARD_TOKEN", "mine")
-    with pytest.raises(ServiceException, match="Correct `endpoint`"):
+    with pytest.raises(ServiceException, match=r"Correct TRAINYARD_ENDPOINT, or `endpoint` in config\.json"):
         Workspace.from_config(config_with(tmp_path, endpoint))
 
 

@@ -108,6 +108,22 @@ def test_the_disk_fills_up_under_a_run(small):
     assert small.log(again) == b"room again\n"
 
 
+def test_a_script_that_fills_the_disk_before_it_has_said_a_word(small):
+    """Its traceback finds no room, nor does the service's note of its end, until the run's own files are gone."""
+    if not os.path.ismount(small.home.path):
+        pytest.skip("needs a disk of its own")
+    code = (
+        "with open('outputs/big', 'wb', buffering=0) as file:\n"
+        "    while True:\n        assert file.write(b'x' * 1_000_000) == 1_000_000\n"
+    )
+    run = small.submit(code)
+    run.wait_for_completion(raise_on_error=False)
+    assert run.get_details()["error"]["error"]["code"] == "DiskFull"
+    again = small.submit("print('room again')\n")
+    again.wait_for_completion()
+    assert small.log(again) == b"room again\n"
+
+
 def test_a_full_disk_while_lines_and_metrics_come(small):
     """Those the script could write are there exactly once and in order when there is room again."""
     code = (

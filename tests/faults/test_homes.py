@@ -63,6 +63,18 @@ def test_a_damaged_server_json(stead, text):
     assert stead.workspace.name == "yard"
 
 
+def test_a_token_that_was_made_and_not_written(stead):
+    """An empty one lets nobody in, and an empty secret would be known to everybody."""
+    os.makedirs(stead.home.path)
+    for name in ("token", "secret"):
+        Path(stead.home.file(name)).touch(0o644)
+    assert stead.workspace.name == "yard"
+    for name in ("token", "secret"):
+        file = Path(stead.home.file(name))
+        assert len(file.read_text()) == 43
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_stranger_on_the_port_of_last_time(stead):
     first = stead.home.ensure_running()
     stead.yard().stop()
@@ -93,17 +105,20 @@ def other_version(folder: Path, version: str) -> dict[str, str]:
 
 
 def test_a_client_of_another_version(stead, tmp_path):
-    """It is told, with both versions and the way out; the service, and what it runs, stay."""
+    """It is told, with both versions and the way out, and that is one; until then the service stays."""
     pid = stead.service_pid()
     code = (
         "import json\nfrom azureml.core import Workspace\n"
         "try:\n    Workspace.create(name='yard', exist_ok=True)\nexcept Exception as error:\n"
         "    print(json.dumps([type(error).__name__, str(error)]))\n"
     )
-    kind, message = said(python(code, **other_version(tmp_path, "9.7.0")))
+    other = other_version(tmp_path, "9.7.0")
+    kind, message = said(python(code, **other))
     assert kind == "ServiceException"
     assert f"is Trainyard {trainyard.__version__} and this is 9.7.0. Stop it with `trainyard stop`" in message
     assert stead.service_pid() == pid
+    assert "has stopped" in python("from trainyard.cli.main import main\nmain(['stop'])", **other).communicate()[0]
+    assert stead.home.running() is None
 
 
 def test_a_second_service_of_another_version(stead, tmp_path):

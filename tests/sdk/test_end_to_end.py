@@ -201,6 +201,13 @@ def test_a_cluster_is_found_or_made_and_told_of(workspace, here, capsys):
     assert run.wait_for_completion()["target"] == "cpu-cluster"
     with pytest.raises(ComputeTargetException, match="is not an attach configuration"):
         ComputeTarget.attach(workspace, "elsewhere", None)
+    with pytest.raises(ComputeTargetException, match="max_nodes is 0; choose a number"):
+        found.update(max_nodes=0)
+    run = Experiment(workspace, "wide").submit(config(here, "import time; time.sleep(60)", compute_target=found))
+    with pytest.raises(ComputeTargetException, match=f"is used by {run.id}"):
+        found.delete()
+    run.cancel()
+    run.wait_for_completion()
     found.delete()
     found.wait_for_completion(is_delete_operation=True)
     assert workspace.compute_targets == {}
@@ -278,6 +285,9 @@ def test_experiments_are_listed_tagged_and_archived(workspace, here):
     experiment.archive()
     assert "shelf" not in workspace.experiments
     assert "shelf" in {found.name for found in Experiment.list(workspace, view_type=ViewType.ArchivedOnly)}
+    assert "shelf" in {found.name for found in Experiment.list(workspace, view_type="All")}  # as later versions say it
+    with pytest.raises(UserErrorException, match="must be one of 'ActiveOnly', 'ArchivedOnly', 'All'"):
+        Experiment.list(workspace, view_type="Old")
     experiment.reactivate()
     assert experiment.archived_time is None
     Experiment.delete(workspace, experiment.id)

@@ -53,6 +53,7 @@ def empty_schema(address: str) -> Iterator[str]:
 ON_BOTH = {"test_db", "test_migrations", "test_delete"} | {
     "test_long_tags_are_kept_and_found",
     "test_two_orders",
+    "test_bytes_that_are_no_text_are_refused_and_nothing_of_them_is_kept",
     "test_what_comes_along",
     "test_nothing_of_a_deleted_run_is_left",
 }

@@ -20,6 +20,7 @@ from trainyard.agent.signals import Signals
 from trainyard.agent.streams import OwnLog, Tail, last_lines
 from trainyard.agent.workplace import Workplace
 from trainyard.client import overlay
+from trainyard.client.home import disk_is_full
 from trainyard.contract import logs
 from trainyard.contract.attempts import AgentOrder, JobContext, NodeEnded, Orders
 from trainyard.contract.frames import Frame
@@ -229,9 +230,10 @@ class Crew:
 
     def _failed(self, rank: int, log: str, code: int, memory_ran_out: bool) -> NodeEnded:
         ended = verdict.Ended(rank, code, last_lines(self.place.stream(log)), log)
+        full = disk_is_full(self.place.work)
         if self.processes.any_running():
             self.processes.end(GRACE_S)
-        error = verdict.of_process(ended, self.order.node, memory_ran_out=memory_ran_out)
+        error = verdict.of_process(ended, self.order.node, memory_ran_out=memory_ran_out, disk_is_full=full)
         return NodeEnded(code, error, taken_along=verdict.was_taken_along(ended.last_lines))
 
     def _context(self, orders: Orders, rank: int) -> JobContext:

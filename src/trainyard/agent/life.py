@@ -35,7 +35,7 @@ from trainyard.client import overlay
 from trainyard.client.attempts import Attempts
 from trainyard.client.blobs import Blobs
 from trainyard.client.data import Data
-from trainyard.client.home import Home
+from trainyard.client.home import Home, disk_is_full
 from trainyard.client.http import Http
 from trainyard.client.runs import Runs
 from trainyard.contract import logs
@@ -119,7 +119,8 @@ class Agent:
         ended = self._work(orders) if orders is not None and orders.go else NodeEnded(stopped=True)
         ended, lineage = self._leave_data(ended)
         ended, files, last = self._leave(ended)
-        if last and ended.error is not None and ended.error.code == "DiskFull":
+        told_full = ended.error is not None and ended.error.code == "DiskFull"
+        if last and (told_full or disk_is_full(self.order.work)):
             self.place.clear()  # perhaps the run's own files fill the disk, and nobody can note its end before they go
         if not self.courier.over:
             ending = [*lineage, *frames_of(files), Frame("ended", to_json(ended)), Frame("final")]

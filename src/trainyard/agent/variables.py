@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import urllib.parse
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from trainyard.contract.runs import RunSpec
 from trainyard.launchers.base import Process
 
 SHIMS_START = os.path.join("trainyard", "shims", "startup")  # below the overlay: Python runs what is in it first
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy")
 _REFERENCE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 
@@ -36,6 +38,7 @@ def of_process(order: AgentOrder, orders: Orders, spec: RunSpec, process: Proces
     launcher's own."""
     variables = {**process.defaults, **spec.inherited, **scene.variables, **spec.environment.variables}
     variables |= spec.variables
+    variables |= _past_proxies(variables, orders, scene)
     shims = shims_of(spec, variables)
     variables.pop(SHIMS_VARIABLE, None)
     variables["PATH"] = _with_interpreter(variables.get("PATH", os.defpath), scene.interpreter)
@@ -78,6 +81,20 @@ def expand(arguments: Iterable[str], variables: Mapping[str, str]) -> list[str]:
         return variables.get(found[1] or found[2], found[0])
 
     return [_REFERENCE.sub(value, argument) for argument in arguments]
+
+
+def _past_proxies(variables: Mapping[str, str], orders: Orders, scene: Scene) -> dict[str, str]:
+    """A proxy is the way out: the service and the other nodes are not behind it. Programs read either spelling."""
+    if not any(variables.get(name) or variables.get(name.upper()) for name in _PROXIES):
+        return {}
+    said = variables.get("no_proxy") or variables.get("NO_PROXY") or ""
+    hosts = ["localhost", "127.0.0.1", urllib.parse.urlsplit(scene.service_url).hostname or ""]
+    hosts += [host for peer in orders.peers for host in (peer.address, peer.host)]
+    known = {part.strip() for part in said.split(",")}
+    if "*" in known:
+        return {}
+    whole = ",".join(filter(None, [said, *dict.fromkeys(host for host in hosts if host not in known)]))
+    return {"no_proxy": whole, "NO_PROXY": whole}
 
 
 def _not_for_data(variables: Mapping[str, str]) -> set[str]:

@@ -91,19 +91,24 @@ class Ended:
     log: str
 
 
-def of_process(ended: Ended, node: int, *, memory_ran_out: bool) -> RunError | None:
-    """None for success. `memory_ran_out`: the kernel killed something for memory while it ran."""
+def of_process(ended: Ended, node: int, *, memory_ran_out: bool, disk_is_full: bool = False) -> RunError | None:
+    """None for success. `memory_ran_out`: the kernel killed something for memory while it ran. `disk_is_full`: its last
+    lines may have found no room."""
     if ended.code == 0:
         return None
-    code, message = _reason(ended, memory_ran_out)
+    code, message = _reason(ended, memory_ran_out, disk_is_full)
     return RunError(code, message, ended.code, node, ended.rank, ended.last_lines)
 
 
-def _reason(ended: Ended, memory_ran_out: bool) -> tuple[str, str]:
+def _reason(ended: Ended, memory_ran_out: bool, disk_is_full: bool) -> tuple[str, str]:
     text = "\n".join(ended.last_lines)
+    seen = {  # by the node, whatever the script could say
+        "DiskFull": disk_is_full and ended.code > 0,
+        "OutOfMemory": memory_ran_out and ended.code == -signal.SIGKILL,
+    }
     for known in _KNOWN:
         said = any(sign in text for sign in known.signs) and (ended.code > 0 or known.by_signal)
-        if said or (known.code == "OutOfMemory" and memory_ran_out and ended.code == -signal.SIGKILL):
+        if said or seen.get(known.code, False):
             return known.code, known.message
     if ended.last_lines and ended.last_lines[-1].startswith(_NO_MODULE):
         return "UserScriptFailed", (
@@ -118,7 +123,8 @@ def _reason(ended: Ended, memory_ran_out: bool) -> tuple[str, str]:
         return "UserScriptFailed", (
             f"The command could not be run (exit code {ended.code}). Check its name and that it is executable."
         )
-    return "UserScriptFailed", f"The script ended with exit code {ended.code}. The end of {ended.log} says why."
+    why = f"The end of {ended.log} says why." if ended.last_lines else "It wrote nothing: have it print more."
+    return "UserScriptFailed", f"The script ended with exit code {ended.code}. {why}"
 
 
 def was_taken_along(lines: Sequence[str]) -> bool:

@@ -219,7 +219,7 @@ def _largest(top: Folder) -> tuple[tuple[str, int], ...]:
 def _size_warning(top: Folder, largest: tuple[tuple[str, int], ...]) -> list[str]:
     if top.bytes <= LARGE_BYTES and top.files <= MANY_FILES:
         return []
-    named = ", ".join(f"{name} ({size / 1e6:,.0f} MB)" for name, size in largest if size)
+    named = ", ".join(f"{name} ({size / 1e6:,.0f} MB)" for name, size in largest if size > top.bytes / 100)
     warning = (
         f"The snapshot of {top.path} holds {top.files:,} files, {top.bytes / 1e6:,.0f} MB. Largest: {named}. "
         "Name what the run does not need in .amlignore, and give data as a dataset or datastore path instead."

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import TextIO
 
-from cyclopts import App, CycloptsError, UnknownOptionError
+from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
 from trainyard import __version__
 from trainyard.contract.errors import TrainyardError
@@ -47,6 +50,10 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that has no such character gets '?', not a traceback
+            stream.reconfigure(errors="replace")
     sys.exit(execute(sys.argv[1:] if arguments is None else arguments, debug=bool(os.environ.get("TRAINYARD_DEBUG"))))
 
 
@@ -100,8 +107,26 @@ def _usage_sentence(error: CycloptsError, arguments: Sequence[str]) -> str:
             f"Unknown option: {option}. The script's own options come after `--`, as in "
             "`trainyard run train.py -- --epochs 3`; `trainyard run --help` shows those of ours."
         )
-    sentence = str(error).strip()
-    return f"{sentence} `trainyard --help` and `trainyard COMMAND --help` show how it is said."
+    chain = " ".join(["trainyard", *(error.command_chain or ())])
+    if isinstance(error, UnusedCliTokensError):
+        extra = " ".join(map(repr, error.unused_tokens or ()))
+        return f"There is nothing for {extra} to say here. `{chain} --help` shows how it is said."
+    return f"{str(error).strip()} `{chain} --help` shows how it is said."
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """What the SDK has to say is a sentence here, without the line of ours that called it."""
+    del filename, lineno, file, line
+    from trainyard.cli.output import say
+
+    say(str(message) if issubclass(category, UserWarning) else f"{category.__name__}: {message}", "yellow")
 
 
 def _complain(sentence: str, code: int, debug: bool) -> int:

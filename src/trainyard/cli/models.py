@@ -120,7 +120,7 @@ def register(
 
     Try:
 
-        trainyard models register digits outputs/model --run latest --framework TensorFlow
+        trainyard models register digits outputs/model --run latest
     """
     opened = _open(workspace, make=True)
     more: dict[str, Any] = {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -66,7 +67,8 @@ def say(sentence: str, style: str = "dim") -> None:
 
 def show_json(value: Any) -> None:
     """NaN and infinities are texts: JSON has no numbers for them, and most programs read none."""
-    print(json.dumps(_strict(value), indent=2, ensure_ascii=False))
+    whole = (sys.stdout.encoding or "utf-8").lower().startswith("utf")  # else escaped, and so the same to a program
+    print(json.dumps(_strict(value), indent=2, ensure_ascii=not whole))
 
 
 def _strict(value: Any) -> Any:

@@ -44,7 +44,7 @@ def add(
 
     Try:
 
-        trainyard retention add failures --older-than 7d -q 'status in (Failed, Canceled)'
+        trainyard retention add failures --older-than 7d -q 'status = Failed'
         trainyard retention add old --older-than 365d -q 'tags.keep is null'
     """
     place = open_place(workspace)
@@ -92,8 +92,8 @@ def sweep(
     workspace: WorkspaceOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Free the space of content that no run, model or dataset names any more. It is put aside first and deleted a day
-    later, unless somebody asks for it meanwhile.
+    """Free the space of content that no run, model or dataset names any more. It is
+    put aside first and deleted a day later, unless somebody asks for it meanwhile.
 
     Try:
 

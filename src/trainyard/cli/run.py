@@ -47,10 +47,12 @@ def run(
     detach: Annotated[bool, Parameter(name=["--detach", "-d"], negative="", help="Do not wait for it.")] = False,
     workspace: WorkspaceOption = None,
 ) -> int:
-    """Submit a script from the shell and show its output. It runs with this interpreter, as a tracked run.
+    """Submit a script from the shell and show its output. It runs with this
+    interpreter, as a tracked run.
 
-    Exits as the script does: with its exit code, or 128 and the number of the signal that ended it; with 1 when the run
-    failed otherwise. Ctrl-C leaves the run alone.
+    Exits as the script does: with its exit code, or 128 and the number of the
+    signal that ended it; with 1 when the run failed otherwise. Ctrl-C leaves the
+    run alone.
 
     Try:
 
@@ -65,7 +67,8 @@ def run(
     variables = dict(pair(text) for text in env_var)
     folder, relative = split_script(script, source)
     place = open_place(workspace, make=True)
-    asked = _Asked(folder, relative, arguments, experiment or named_for(script), target, nodes, how, variables, name)
+    experiment = named_for(script) if experiment is None else experiment
+    asked = _Asked(folder, relative, arguments, experiment, target, nodes, how, variables, name)
     made = _submit(place, asked)
     if detach:
         console().print(made.run_id, markup=False)

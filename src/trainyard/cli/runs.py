@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import Annotated, Any
 
@@ -168,8 +169,8 @@ def logs(
     ] = (),
     workspace: WorkspaceOption = None,
 ) -> None:
-    """Print what a run wrote, byte by byte as it wrote it. Of several processes: line by line, each with its rank in
-    front.
+    """Print what a run wrote, byte by byte as it wrote it. Of several processes:
+    line by line, each with its rank in front.
 
     Try:
 
@@ -262,7 +263,7 @@ def _show_facts(run: RunRecord) -> None:
     if run.attempt > 1:
         facts["attempt"] = run.attempt
     if run.spec and run.spec.script:
-        facts["script"] = " ".join([run.spec.script, *run.spec.arguments])
+        facts["script"] = shlex.join([run.spec.script, *run.spec.arguments])
     if run.spec:
         facts["environment"] = run.spec.environment.name
     facts["created"] = f"{age(run.created_ns)} by {run.created_by}, {moment(run.created_ns)}"

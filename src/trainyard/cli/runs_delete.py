@@ -37,8 +37,8 @@ def delete(
 ) -> int:
     """Delete runs with their metrics, logs and files, and all runs below them. There is no way back.
 
-    Registered models keep their content. The space of what nothing else names is free after `trainyard retention
-    sweep`.
+    Registered models keep their content. The space of what nothing else names is
+    free after `trainyard retention sweep`.
 
     Try:
 

@@ -50,13 +50,14 @@ def deploy(
 ) -> None:
     """Deploy models as a web service, and wait until it answers.
 
-    Without --script the one model is served as its framework does: TensorFlow, ONNX, scikit-learn, torch, Keras.
-    With a script and no environment named, it runs in this Python.
+    Without --script the one model is served as its framework does: TensorFlow,
+    ONNX, scikit-learn, torch, Keras. With a script and no environment named, it
+    runs in this Python.
 
     Try:
 
         trainyard deploy digits digits@champion
-        trainyard deploy digits digits --script score.py --requirements requirements.txt
+        trainyard deploy digits digits --script score.py --conda conda.yml
     """
     from trainyard.sdk.services.deploy import deploy as deploy_models
 
@@ -70,7 +71,8 @@ def deploy(
     service = deploy_models(opened, name, _models(opened, models), inference, config, None, overwrite)
     with console().status(f"Deploying {name} …"):
         service.wait_for_deployment()
-    console().print(f"{name} answers at {service.scoring_uri} after {time.monotonic() - began:.1f} s.", markup=False)
+    took_s = time.monotonic() - began
+    console().print(f"{name} answers at {service.scoring_uri} after {took_s:.1f} s.", markup=False, soft_wrap=True)
     for warning in service._record.warnings:
         say(warning, "yellow")
 

@@ -14,8 +14,9 @@ from trainyard.sdk.service import Yard
 def stop(
     *, all: Annotated[bool, Parameter(negative="", help="Cancel active runs and end deployed services first.")] = False
 ) -> None:
-    """End the service when nothing runs. The next command that needs it starts it again; nothing is lost. Deployed
-    services go on answering, unless `--all` ends them too; then they answer again when the service is started again.
+    """End the service when nothing runs. The next command that needs it starts it
+    again; nothing is lost. Deployed services go on answering, unless `--all` ends
+    them too; then they answer again when the service is started again.
 
     Try:
 

@@ -75,15 +75,16 @@ def sweep(
 ) -> int:
     """Search for the parameters with which a script's metric is best.
 
-    The script logs the metric with run.log(name, value) and gets each sample as --NAME VALUE. At the end, the command
-    that runs the best one again is printed; with --json, all runs with their samples and values. Ctrl-C leaves the
-    sweep alone.
+    The script logs the metric with run.log(name, value) and gets each sample as
+    --NAME VALUE. At the end, the command that runs the best one again is printed;
+    with --json, all runs with their samples and values. Ctrl-C leaves the sweep
+    alone.
 
     Try:
 
-        trainyard sweep train.py --param 'lr=loguniform(-6,-1)' --minimize loss --max-runs 20
-        trainyard sweep train.py -p batch=16,32,64 -p 'lr=uniform(0.01,0.3)' --maximize accuracy --stop median
-        trainyard sweep train.py -p depth=2,4,8 --sampling grid --minimize loss -- --epochs 3
+        trainyard sweep train.py --param 'lr=loguniform(-6,-1)' --minimize loss
+        trainyard sweep train.py -p batch=16,32,64 --maximize accuracy --stop median
+        trainyard sweep train.py -p depth=2,4 --minimize loss -- --epochs 3
     """
     if not os.path.exists(script) and script.startswith("HD_"):
         place = open_place(workspace)

@@ -100,7 +100,7 @@ class Home:
         return running
 
     def _unusable(self, error: OSError) -> ServiceUnavailable:
-        if error.errno == errno.ENOSPC or self._is_full():
+        if error.errno == errno.ENOSPC or disk_is_full(self.path):
             return ServiceUnavailable(
                 f"The service cannot start: the disk that holds {self.path} is full. Free some space, or set "
                 "TRAINYARD_HOME to a folder on another disk."
@@ -108,14 +108,6 @@ class Home:
         return ServiceUnavailable(
             f"{self.path} cannot be Trainyard's home: {error.strerror}. Set TRAINYARD_HOME to a folder of yours."
         )
-
-    def _is_full(self) -> bool:
-        """Nothing that a service could begin with is left; its log has no room to say so."""
-        try:
-            disk = os.statvfs(self.path)
-        except OSError:
-            return False
-        return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
     def _start(self) -> Running:
         log_path = self.file("service.log")
@@ -129,7 +121,7 @@ class Home:
                     break
                 process = self._spawn(log_path)  # the one that had the home, or a look at its lock, is gone
             time.sleep(0.01)
-        if self._is_full():
+        if disk_is_full(self.path):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         raise ServiceUnavailable(
             f"The service did not start. The end of {log_path}:\n{_tail(log_path)}\n`trainyard doctor` says more."
@@ -179,6 +171,15 @@ class Home:
         except OSError:
             return sys.executable
         return recorded if os.access(recorded, os.X_OK) else sys.executable
+
+
+def disk_is_full(path: str) -> bool:
+    """Nothing is left there that a service could begin with, or a log could say so with."""
+    try:
+        disk = os.statvfs(path)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
 
 def _let_go() -> None:

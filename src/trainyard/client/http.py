@@ -188,7 +188,8 @@ class Http:
             connection.connect()
         except ValueError as error:
             raise ServiceUnavailable(
-                f"{url!r} is not an address such as http://host:port. Correct `endpoint`."
+                f"{url!r} is not an address such as http://host:port. Correct TRAINYARD_ENDPOINT, or `endpoint` in "
+                "config.json."
             ) from error
         if timeout is None:
             connection.sock.settimeout(None)

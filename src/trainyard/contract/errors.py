@@ -114,7 +114,7 @@ class UnknownWorkspace(NotFound):
     code = "workspace.unknown"
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
-        have = ", ".join(sorted(known)) or "none yet"
+        have = ", ".join(sorted(set(known))) or "none yet"
         super().__init__(
             f"No workspace named {name!r} (you have: {have}). Make it with Workspace.create(name={name!r})."
         )

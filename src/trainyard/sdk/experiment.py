@@ -25,6 +25,14 @@ class ViewType(Enum):
     ArchivedOnly = "archived"
     All = "all"
 
+    @classmethod
+    def of(cls, value: Any) -> ViewType:
+        """The member, or what later versions of the SDK say instead: its name."""
+        named = {member.name: member for member in cls}
+        if (found := value if isinstance(value, cls) else named.get(str(value))) is None:
+            raise UserErrorException(f"view_type is {value!r}; it must be one of {', '.join(map(repr, named))}.")
+        return found
+
 
 class Experiment:
     """Making one creates the experiment if it is not there."""
@@ -109,11 +117,11 @@ class Experiment:
     def list(
         workspace: Workspace,
         experiment_name: str | None = None,
-        view_type: ViewType = ViewType.ActiveOnly,
+        view_type: ViewType | str = ViewType.ActiveOnly,
         tags: Any = None,
     ) -> list[Experiment]:
         wanted = run_query(tags=tags).tags
-        found = workspace._clients.experiments.list(ViewType(view_type).value)
+        found = workspace._clients.experiments.list(ViewType.of(view_type).value)
         return [
             Experiment(workspace, record.name, _record=record)
             for record in found

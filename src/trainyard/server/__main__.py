@@ -271,16 +271,17 @@ def _own_address(settings: Settings) -> Callable[[], str] | None:
 
 
 def _secret(settings: Settings, name: str) -> str:
-    """A random text in a file only its owner reads, made at the first start."""
+    """A random text in a file only its owner reads, made at the first start. One that is empty was never written: a
+    machine went down at that moment."""
     path = settings.folder(name)
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(fd, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(32))
-    except FileExistsError:
+    with contextlib.suppress(FileNotFoundError):
         os.chmod(path, 0o600)
-    with open(path, encoding="ascii") as file:
-        return file.read().strip()
+        with open(path, encoding="ascii") as file:
+            if kept := file.read().strip():
+                return kept
+    made = secrets.token_urlsafe(32)
+    _replace(path, made)
+    return made
 
 
 def _announce(settings: Settings, listener: socket.socket) -> str:

@@ -92,8 +92,8 @@ async def on_what_cannot_be_kept(request: Request, error: Exception) -> Response
     log.warning("%s %s: %s", request.method, request.url.path, type(error).__name__)
     return _answer(
         InvalidRequest(
-            "The request has a number or a text that is too large to be kept, or a NUL or half a character in it. "
-            "Shorten or correct it."
+            "The request has a number or a text that is too large to be kept, or a NUL, half a character or other "
+            "bytes that are no text (UTF-8) in it. Shorten or correct it."
         )
     )
 

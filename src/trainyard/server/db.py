@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sqlalchemy import Column, Connection, MetaData, String, create_engine, event, text
@@ -19,11 +20,17 @@ metadata = MetaData()
 _SCHEMES = ("postgresql://", "postgres://")  # as people write them; SQLAlchemy would look for another driver
 _LOCK = 0x7261696C  # a number of our own among the database's advisory locks
 _ONE_WRITER = text(f"SELECT pg_advisory_xact_lock({_LOCK})")
+_AFTER = "after the commit"  # among what SQLAlchemy keeps for us with a connection
 
 
 def owned() -> list[Column[Any]]:
     """The columns every table has: whose it is, and who made it."""
     return [Column("workspace_id", String, nullable=False), Column("created_by", String, nullable=False)]
+
+
+def after_commit(tx: Connection, do: Callable[[], None]) -> None:
+    """For what is kept in memory beside the rows: done once `Database.write` has committed, never when it could not."""
+    tx.info.setdefault(_AFTER, []).append(do)
 
 
 class Database:
@@ -36,7 +43,14 @@ class Database:
         self._writer = threading.RLock()
         try:
             # errors are logged, and a row may hold what is nobody's business
-            self._engine = create_engine(url, poolclass=QueuePool, pool_size=16, max_overflow=32, hide_parameters=True)
+            self._engine = create_engine(
+                url,
+                poolclass=QueuePool,
+                pool_size=16,
+                max_overflow=32,
+                hide_parameters=True,
+                json_serializer=_to_text,
+            )
         except (ArgumentError, NoSuchModuleError, ImportError) as error:
             raise ServiceUnavailable(
                 f"TRAINYARD_DATABASE cannot be used ({type(error).__name__}). Write it as postgresql://user@host/name, "
@@ -62,12 +76,15 @@ class Database:
         services of it: what was read in here still holds when it is written."""
         lock: contextlib.AbstractContextManager[Any] = self._writer if self.is_sqlite else contextlib.nullcontext()
         with lock, self._engine.connect() as connection:
+            connection.info.pop(_AFTER, None)  # of one that was rolled back
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             else:
                 connection.execute(_ONE_WRITER)
             yield connection
             connection.commit()
+            for do in connection.info.pop(_AFTER, ()):
+                do()
 
     def create_all(self) -> None:
         """All tables at once, for tests; the service migrates (see migrations/)."""
@@ -75,6 +92,12 @@ class Database:
 
     def close(self) -> None:
         self._engine.dispose()
+
+
+def _to_text(value: Any) -> str:
+    """JSON as it is kept. Bytes that are no text (what Python makes lone surrogates of) are left as they are, and
+    refused by the driver as in every other column: escaped they would be kept, and could not be sent to anybody."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _with_driver(url: str) -> str:

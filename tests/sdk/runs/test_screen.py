@@ -81,3 +81,11 @@ def test_a_file_hears_of_phases_that_take_long():
 @pytest.mark.parametrize(("seconds", "said"), [(4, "0:04"), (750, "12:30"), (3723, "1:02:03"), (-5, "0:00")])
 def test_elapsed_time(seconds, said):
     assert elapsed(seconds * SECOND) == said
+
+
+def test_what_an_encoding_has_no_character_for_is_shown_as_that():
+    out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1", newline="")
+    screen = Screen(out)
+    screen.write("caf\xe9 \u2588\u2588 50%\n")
+    screen.close()
+    assert out.buffer.getvalue() == b"caf\xe9 ?? 50%\n"

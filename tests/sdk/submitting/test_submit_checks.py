@@ -44,11 +44,40 @@ def test_arguments_become_text():
         ("--epochs 3", "must be a flat list"),
         ({"--epochs": 3}, "must be a flat list"),
         (["a\0b"], "NUL"),
+        (["caf\udce9"], r"arguments\[0\] is 'caf\\udce9', which has bytes that are no text"),
+        ([pathlib.PurePosixPath("caf\udce9")], r"arguments\[0\] is 'caf\\udce9', which has bytes that are no text"),
     ],
 )
 def test_an_argument_that_does_not_serialise_is_named_by_place_and_type(given, says):
     with pytest.raises(UserErrorException, match=says):
         serialised(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"A": "x\0"}, r"environment_variables\['A'\] has a NUL"),
+        ({"A\0": "x"}, "A name in environment_variables has a NUL"),
+        ({"A": "caf\udce9"}, "bytes that are no text"),
+        ({"A=B": "x"}, "'A=B' cannot be the name of a variable"),
+        ({"": "x"}, "'' cannot be the name of a variable"),
+        (["A=x"], "must be a dict"),
+    ],
+)
+@pytest.mark.parametrize("of", ["environment", "run_config"])
+def test_a_variable_that_no_process_can_be_given_is_refused(source, of, given, says):
+    config = ScriptRunConfig(str(source), "train.py")
+    (config.run_config.environment if of == "environment" else config.run_config).environment_variables = given
+    with pytest.raises(UserErrorException, match=says):
+        checked(config)
+
+
+def test_variables_become_text_and_none_at_all_is_none(source):
+    config = ScriptRunConfig(str(source), "train.py")
+    config.run_config.environment_variables = {"SEED": 7}
+    assert spec_of(config).variables == {"SEED": "7"}
+    config.run_config.environment_variables = None
+    assert spec_of(config).variables == {}
 
 
 def test_a_script_in_a_folder_is_named_from_the_source(source):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import re
 from collections.abc import Iterator, Sequence
 
@@ -110,15 +112,34 @@ def test_an_attempts_token_dies_with_the_attempt(context: Context, call, two_run
     assert call("GET", f"{runs}/own", token=token).status == 401
 
 
+def test_an_attempts_token_lives_on_when_its_end_could_not_be_kept(context: Context, call, two_runs) -> None:
+    """Its agent says the end again; were it turned away, it would leave and the run be called dead."""
+    runs, _, token, _ = two_runs
+    assert call("GET", f"{runs}/own", token=token).status == 200
+    with contextlib.suppress(OSError), context.db.write() as tx:
+        context.authenticator.revoke_attempt(tx, "attempt-1", 2)
+        raise OSError(errno.ENOSPC, "the disk is full")
+    assert call("GET", f"{runs}/own", token=token).status == 200
+    with context.db.write():
+        pass
+    assert call("GET", f"{runs}/own", token=token).status == 200
+
+
 @pytest.mark.parametrize(
     ("client", "status"),
     [("0.1.0", 200), ("0.1.7", 200), ("0.0.9", 200), ("0.2.0", 426), ("1.1.0", 426), ("what", 426), (None, 200)],
 )
 def test_clients_of_this_version_and_the_one_before_are_understood(call, client: str | None, status: int) -> None:
-    answer = call("GET", "/api/v1/status", version=client)
+    answer = call("GET", "/api/v1/workspaces", version=client)
     assert answer.status == status
     if status == 426:
         assert "does not understand clients of" in answer.json["error"]["message"]
+
+
+def test_a_client_of_any_version_may_ask_for_the_status_and_stop_the_service(call) -> None:
+    """Who installed another version is told to do so."""
+    assert call("GET", "/api/v1/status", version="9.7.0").status == 200
+    assert call("POST", "/api/v1/stop", version="9.7.0", token="wrong").status == 401
 
 
 def test_a_browser_is_told_in_words_and_still_refused(http_client) -> None:

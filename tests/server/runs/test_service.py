@@ -44,6 +44,24 @@ def test_the_same_request_twice_is_one_run_and_another_request_a_conflict(call, 
     assert (other.status, other.json["error"]["code"]) == (409, "conflict.exists")
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"spec": {"script": "a.py", "arguments": ["--name", "caf\udce9"]}},
+        {"spec": {"script": "a.py", "variables": {"NAME": "caf\udce9"}}},
+        {"tags": {"caf\udce9": "1"}},
+        {"display_name": "caf\udce9"},
+    ],
+    ids=lambda more: "-".join(more),
+)
+def test_bytes_that_are_no_text_are_refused_and_nothing_of_them_is_kept(call, runs: str, more: dict) -> None:
+    """Kept, they could not be sent to anybody: neither the run nor any list with it could be read again."""
+    answer = call("POST", runs, {"experiment": "first", "run_id": "r1", **more})
+    assert (answer.status, answer.json["error"]["code"]) == (400, "request.invalid")
+    assert call("GET", f"{runs}/r1").status == 404
+    assert call("POST", f"{runs}/find", {}).json == []
+
+
 def test_a_submitted_run_that_was_not_placed_is_canceled_at_once(call, runs: str) -> None:
     record = open_run(call, runs, "r1", spec={"script": "train.py"})
     assert (record["state"], record["type"]) == ("NotStarted", "azureml.scriptrun")

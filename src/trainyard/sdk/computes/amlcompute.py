@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trainyard.contract.computes import ComputeChange, ComputeRecord, NewCompute, Priority
 from trainyard.sdk.computes.amlcompute_status import AmlComputeStatus, ScaleSettings, status_of
-from trainyard.sdk.computes.compute import ComputeTarget, show_warnings
+from trainyard.sdk.computes.compute import ComputeTarget, compute_errors, show_warnings
 from trainyard.sdk.computes.vm_sizes import vm_sizes
 from trainyard.sdk.effects import no_effect
 from trainyard.sdk.errors import ComputeTargetException
@@ -185,7 +185,9 @@ class AmlCompute(ComputeTarget):
             whole_number(idle_seconds_before_scaledown, "idle_seconds_before_scaledown"),
         )
         if change != ComputeChange():
-            self._take(self.workspace._clients.computes.update(self.name, change))
+            with compute_errors():
+                record = self.workspace._clients.computes.update(self.name, change)
+            self._take(record)
 
     def list_nodes(self) -> list[dict[str, Any]]:
         """The nodes that are up."""

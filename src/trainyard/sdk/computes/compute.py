@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from trainyard.contract.computes import ComputeRecord
@@ -77,7 +79,8 @@ class ComputeTarget:
                 f"{type(provisioning_configuration).__name__} is not a provisioning configuration. Use "
                 "AmlCompute.provisioning_configuration(...)."
             )
-        record = workspace._clients.computes.create(make(name))
+        with compute_errors():
+            record = workspace._clients.computes.create(make(name))
         show_warnings(record)
         return ComputeTarget(workspace, name, _record=record, _creating=True)
 
@@ -124,7 +127,8 @@ class ComputeTarget:
 
     def delete(self) -> None:
         """Removes the target. Refused while a run uses it."""
-        self.workspace._clients.computes.delete(self.name)
+        with compute_errors():
+            self.workspace._clients.computes.delete(self.name)
         self.provisioning_state = "Deleting"
 
     def detach(self) -> None:
@@ -185,10 +189,18 @@ def check_target_name(name: Any) -> None:
         raise UserErrorException(
             f"{name!r} is a reserved name ({', '.join(sorted(RESERVED_NAMES))} are). Choose another for the target."
         )
+    with compute_errors(), sdk_errors():
+        check_name("a compute target", name)
+
+
+@contextlib.contextmanager
+def compute_errors() -> Iterator[None]:
+    """Whatever cannot be done with a target is a ComputeTargetException, as scripts that catch one expect."""
     try:
-        with sdk_errors():
-            check_name("a compute target", name)
-    except UserErrorException as error:
+        yield
+    except AzureMLException as error:
+        if isinstance(error, ComputeTargetException):
+            raise
         raise ComputeTargetException(error.message, error.inner_exception) from error
 
 
@@ -199,12 +211,8 @@ def show_warnings(record: ComputeRecord) -> None:
 
 
 def _find(workspace: Workspace, name: str) -> ComputeRecord:
-    try:
+    with compute_errors():
         return workspace._clients.computes.get(name)
-    except AzureMLException as error:
-        if isinstance(error, ComputeTargetException):
-            raise
-        raise ComputeTargetException(error.message, error.inner_exception) from error
 
 
 def _class_of(kind: str) -> type[ComputeTarget]:

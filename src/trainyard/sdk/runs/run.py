@@ -339,17 +339,17 @@ class Run(RunLogs, RunModels, RunChildren):
         self.flush()
 
     def _stream(self, show: bool | list[int]) -> RunRecord:
+        from trainyard.sdk.runs.screen import put
+
         out, url = sys.stdout, self.get_portal_url()
-        out.write(f"RunId: {self._run_id}\nWeb View: {url}\n")
-        out.flush()
+        put(out, f"RunId: {self._run_id}\nWeb View: {url}\n")
         record = self._follow(out, show)
-        out.write(f"\nExecution Summary\n=================\nRunId: {self._run_id}\nWeb View: {url}\n")
+        said = f"\nExecution Summary\n=================\nRunId: {self._run_id}\nWeb View: {url}\n"
         if record.warnings:
-            out.write("\nWarnings:\n" + "".join(f"{warning}\n" for warning in record.warnings))
+            said += "\nWarnings:\n" + "".join(f"{warning}\n" for warning in record.warnings)
         if record.error is not None:
-            out.write(f"\nError:\n{record.error.message}\n")
-        out.write("\n")
-        out.flush()
+            said += f"\nError:\n{record.error.message}\n"
+        put(out, said + "\n")
         return record
 
     def _follow(self, out: TextIO, show: bool | list[int]) -> RunRecord:

@@ -25,6 +25,15 @@ PHASES = {
 }
 
 
+def put(out: TextIO, text: str) -> None:
+    """At once. What the output's encoding has no character for becomes '?': an old terminal is no reason to stop."""
+    try:
+        out.write(text)
+    except UnicodeEncodeError as error:
+        out.write(text.encode(error.encoding, "replace").decode(error.encoding))
+    out.flush()
+
+
 class Screen:
     def __init__(self, out: TextIO, now_ns: Callable[[], int] = time.time_ns) -> None:
         self._out = out
@@ -44,15 +53,13 @@ class Screen:
         if not text:
             return
         self.clear()
-        self._out.write(text)
-        self._out.flush()
+        put(self._out, text)
         self._at_start = text.endswith("\n")
 
     def heading(self, text: str) -> None:
         self.write("" if self._raw else self._lines.rest())
         self.clear()
-        self._out.write(text)
-        self._out.flush()
+        put(self._out, text)
         self._at_start = True
 
     def progress(self, record: RunRecord, state: RunState | None = None) -> None:
@@ -64,14 +71,12 @@ class Screen:
         if not self.live:
             if not self._told and self._now_ns() - self._since_ns >= _WORTH_A_LINE_S * 1e9 and self._at_start:
                 self._told = True
-                self._out.write(f"{phase}: {record.reason}\n")
-                self._out.flush()
+                put(self._out, f"{phase}: {record.reason}\n")
             return
         if self._at_start:  # else a progress bar of the run's own is being drawn there
             began = record.started_ns if state is RunState.RUNNING and record.started_ns else record.created_ns
             self._shown = f"{phase} {elapsed(self._now_ns() - began)}"
-            self._out.write(f"{_ERASE}{self._shown}")
-            self._out.flush()
+            put(self._out, f"{_ERASE}{self._shown}")
 
     def clear(self) -> None:
         """Take the progress line away."""
@@ -82,9 +87,7 @@ class Screen:
     def close(self) -> None:
         rest = "" if self._raw else self._lines.rest()
         self.clear()
-        if rest:
-            self._out.write(rest)
-        self._out.flush()
+        put(self._out, rest)
 
 
 class Lines:

@@ -1,9 +1,9 @@
-"""Arguments of a script as text, checked one by one before anything is queued."""
+"""Arguments and variables of a script as text, checked one by one before anything is queued."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trainyard.sdk.errors import UserErrorException
@@ -38,6 +38,19 @@ def checked_arguments(arguments: Iterable[Any] | None, what: str = "arguments") 
     return tuple(_checked(value, at, what) for at, value in enumerate(arguments))
 
 
+def checked_variables(variables: Any, what: str = "environment_variables") -> dict[str, str]:
+    """Text to text, as a process can be given them."""
+    if variables is None:
+        return {}
+    if not isinstance(variables, Mapping):
+        raise UserErrorException(f"{what} must be a dict such as {{'KEY': 'value'}}, not {type(variables).__name__}.")
+    checked = {str(name): passable(str(value), f"{what}[{name!r}]") for name, value in variables.items()}
+    for name in checked:
+        if not passable(name, f"A name in {what}") or "=" in name:
+            raise UserErrorException(f"{name!r} cannot be the name of a variable: {what} are {{'NAME': 'value'}}.")
+    return checked
+
+
 def _checked(value: Any, at: int, what: str) -> str | DataArgument:
     if isinstance(value, DataArgument):
         return value
@@ -54,13 +67,11 @@ def _checked(value: Any, at: int, what: str) -> str | DataArgument:
 
 def _text(value: Any, at: int, what: str) -> str:
     if isinstance(value, str):
-        if "\0" in value:
-            raise UserErrorException(f"{what}[{at}] has a NUL character, which no program can be given. Remove it.")
-        return str(value)
+        return passable(str(value), f"{what}[{at}]")
     if isinstance(value, bool | int | float):
         return str(value)
     if isinstance(value, os.PathLike):
-        return os.fsdecode(value)
+        return passable(os.fsdecode(value), f"{what}[{at}]")
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item"):
         return _text(value.item(), at, what)
     if value is None:
@@ -69,3 +80,16 @@ def _text(value: Any, at: int, what: str) -> str:
         f"{what}[{at}] is a {type(value).__module__}.{type(value).__qualname__}, which cannot be passed to a script. "
         "Pass text or a number, such as str(value)."
     )
+
+
+def passable(text: str, what: str) -> str:
+    """What a program can be given, and what can be sent to the service."""
+    if "\0" in text:
+        raise UserErrorException(f"{what} has a NUL character, which no program can be given. Remove it.")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UserErrorException(
+            f"{what} is {text!r}, which has bytes that are no text (UTF-8). Give a name that is.", error
+        ) from error
+    return text

@@ -20,7 +20,7 @@ from trainyard.sdk.environments.environment_sections import DEFAULT_INTERPRETER
 from trainyard.sdk.errors import ExperimentExecutionException, UserErrorException, sdk_errors, translated
 from trainyard.sdk.labels import as_tags
 from trainyard.sdk.runs.run_data import check_can_travel, take_out
-from trainyard.sdk.submitting.arguments import checked_arguments, serialised
+from trainyard.sdk.submitting.arguments import checked_arguments, checked_variables, passable, serialised
 from trainyard.sdk.submitting.elastic import checked_limits, is_elastic
 from trainyard.sdk.submitting.inherited import inherited_variables
 from trainyard.sdk.submitting.preflight import check_environment, with_mpi
@@ -123,6 +123,8 @@ def checked(config: ScriptRunConfig) -> tuple[RunConfiguration, str]:
         raise UserErrorException(
             f"environment is a {type(run_config.environment).__name__}. Give it an Environment object."
         )
+    run_config.environment_variables = checked_variables(run_config.environment_variables)
+    checked_variables(run_config.environment.environment_variables)
     registry = run_config.environment.docker.base_image_registry
     if registry.password:
         tell_once(
@@ -153,7 +155,7 @@ def run_spec(config: RunConfiguration, snapshot_id: str, environ: dict[str, str]
         roles=(roles := _roles(config)),
         ports=_ports(config, roles),
         environment=_environment_spec(config.environment, config.docker, _launcher(config)),
-        variables={str(key): str(value) for key, value in config.environment_variables.items()},
+        variables=config.environment_variables,
         inherited=inherited_variables(environ),
         snapshot_id=snapshot_id,
         max_duration_s=config.max_run_duration_seconds or MAX_DURATION_S,
@@ -298,7 +300,7 @@ def _script(source: str, script: Any) -> str:
 
 
 def _command(command: Any) -> str:
-    line = command if isinstance(command, str) else " ".join(serialised(command, "command"))
+    line = passable(command, "command") if isinstance(command, str) else " ".join(serialised(command, "command"))
     if not line.strip():
         raise UserErrorException("The command is empty. Give ScriptRunConfig a command such as ['python', 'train.py'].")
     return line

@@ -9,7 +9,7 @@ from typing import Any
 
 from trainyard import __version__
 from trainyard.contract.errors import NotAllowed, NotAuthenticated, TrainyardError, VersionMismatch
-from trainyard.contract.service import understands
+from trainyard.contract.service import API, understands
 from trainyard.server.answers import status_of
 from trainyard.server.identity.service import Authenticator
 from trainyard.server.settings import LOOPBACK
@@ -19,6 +19,9 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+
+# What makes room for a service of another version.
+FOR_ANY_VERSION = (f"{API}/status", f"{API}/stop")
 
 _PAGE = """<!doctype html><title>Trainyard</title>
 <body style="font: 16px/1.5 sans-serif; margin: 4em auto; max-width: 40em">
@@ -50,7 +53,8 @@ class Gate:
             if scheme.lower() != "bearer" or not token:
                 raise NotAuthenticated("This needs a token: `Authorization: Bearer <token>`. See `trainyard doctor`.")
             scope.setdefault("state", {})["principal"] = self._authenticator.authenticate(token.strip())
-            _check_version(headers.get(b"x-trainyard-version", b"").decode("latin-1"))
+            if scope["path"] not in FOR_ANY_VERSION:
+                _check_version(headers.get(b"x-trainyard-version", b"").decode("latin-1"))
         except TrainyardError as error:
             await _answer(send, status_of(error), error, page=b"text/html" in headers.get(b"accept", b""))
             return

@@ -13,7 +13,7 @@ from enum import StrEnum
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from trainyard.contract.errors import AttemptOver, NotAllowed, NotAuthenticated
-from trainyard.server.db import Database
+from trainyard.server.db import Database, after_commit
 from trainyard.server.identity.tables import tokens
 
 _REMEMBERED = 10_000
@@ -103,14 +103,13 @@ class Authenticator:
             "created_ns": now_ns,
         }
         tx.execute(_GRANT, row)
-        self._remember(str(row["hash"]), Principal(run_id, Kind.ATTEMPT, workspace_id, run_key, attempt_id))
+        granted = Principal(run_id, Kind.ATTEMPT, workspace_id, run_key, attempt_id)
+        after_commit(tx, lambda: self._remember(str(row["hash"]), granted))
 
     def revoke_attempt(self, tx: Connection, attempt_id: str, now_ns: int) -> None:
         digest = _hash(self.attempt_token(attempt_id))
         tx.execute(_REVOKE, {"old_hash": digest, "revoked_ns": now_ns})
-        with self._lock:
-            if (known := self._known.get(digest)) is not None:
-                self._known[digest] = replace(known, over=True)
+        after_commit(tx, lambda: self._retire(digest))
 
     def _look_up(self, digest: str) -> Principal | None:
         with self._db.read() as tx:
@@ -122,6 +121,11 @@ class Authenticator:
         )
         self._remember(digest, principal)
         return principal
+
+    def _retire(self, digest: str) -> None:
+        with self._lock:
+            if (known := self._known.get(digest)) is not None:
+                self._known[digest] = replace(known, over=True)
 
     def _remember(self, digest: str, principal: Principal) -> None:
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select
@@ -12,6 +13,7 @@ from trainyard.contract.codec import from_json
 from trainyard.contract.errors import IllegalMove
 from trainyard.contract.states import TERMINAL, RunState
 from trainyard.server.context import Context
+from trainyard.server.db import after_commit
 from trainyard.server.runs.decide import Facts, Move, NodeFacts, Restart, StopReason, decide
 from trainyard.server.runs.moves import Writer
 from trainyard.server.runs.records import RunRow, run_row_by_key
@@ -46,7 +48,7 @@ def advance(tx: Connection, context: Context, row: RunRow, observed: Observed | 
     if over:
         _end_open_children(writer, row)
     if attempt is not None and (over or RunState(row.state) is RunState.QUEUED):
-        context.pulse.forget(attempt.attempt_id)
+        after_commit(tx, partial(context.pulse.forget, attempt.attempt_id))
     return row
 
 

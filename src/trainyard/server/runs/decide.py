@@ -89,6 +89,7 @@ class Restart:
 Step = Move | Restart
 
 _WITH_AGENTS = frozenset({RunState.STARTING, RunState.RUNNING, RunState.CANCEL_REQUESTED, RunState.FINALIZING})
+_CANCELED = "Its processes were ended, as was asked"
 _MOST_PLACINGS = 3
 _SILENCE_S = 5.0  # an agent heard this recently is alive, even if its engine does not know it
 
@@ -122,7 +123,7 @@ def _after_the_end(facts: Facts) -> tuple[Step, ...]:
 
 def _outcome(facts: Facts, note: str = "") -> tuple[Step, ...]:
     if facts.stop is StopReason.CANCEL:
-        return (Move(RunState.CANCELED, f"Canceled{note}"),)
+        return (Move(RunState.CANCELED, f"{_CANCELED}{note}"),)
     if facts.stop is StopReason.PREEMPT:
         return (Restart("Its low-priority node was taken away; it is started again"),)
     failed = [
@@ -147,7 +148,7 @@ def _gone(facts: Facts) -> bool:
 def _agents_gone(facts: Facts) -> tuple[Step, ...]:
     """The engine says the agents are no more, and they did not say goodbye."""
     if facts.stop is StopReason.CANCEL or facts.state is RunState.CANCEL_REQUESTED:
-        return (Move(RunState.CANCELED, "Canceled"),)
+        return (Move(RunState.CANCELED, _CANCELED),)
     if facts.stop is StopReason.PREEMPT:
         return (Restart("Its low-priority node was taken away; it is started again"),)
     unmet = facts.state is RunState.STARTING and any(not node.arrived for node in facts.nodes)
