@@ -42,7 +42,7 @@ def said(*arguments):
     return done.stdout
 
 
-def test_from_a_file_to_an_answer(here):
+def test_from_a_file_to_an_answer_that_outlives_the_service(here):
     assert "net:1 is registered." in said("models", "register", "net", "model.bin", "--tag", "a=b", "--alias", "best")
     [model] = json.loads(said("models", "list", "--tag", "a=b", "--json"))
     assert (model["id"], model["aliases"], model["tags"]) == ("net:1", ["best"], {"a": "b"})
@@ -57,9 +57,10 @@ def test_from_a_file_to_an_answer(here):
     refused = trainyard("models", "delete", "net:1")
     assert refused.returncode == 1
     assert "is deployed in echo" in refused.stderr
+    stopping_says_what_happens_to_services()
 
 
-def test_stopping_says_what_happens_to_services(here):
+def stopping_says_what_happens_to_services():
     done = trainyard("stop")
     assert done.returncode == 0, done.stderr
     assert "1 deployed service(s) go on answering" in done.stderr

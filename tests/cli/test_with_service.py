@@ -12,10 +12,15 @@ import pytest
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory):
-    """Variables of a home of this module's own; its service ends with the module."""
+    """Variables of a home of this module's own, with a workspace; its service ends with the module."""
     variables = {"TRAINYARD_HOME": str(tmp_path_factory.mktemp("home"))}
+    _run_in(variables, "workspace", "create", "default")
     yield variables
-    command = [sys.executable, "-m", "trainyard.cli.main", "stop", "--all"]
+    _run_in(variables, "stop", "--all")
+
+
+def _run_in(variables, *arguments):
+    command = [sys.executable, "-m", "trainyard.cli.main", *arguments]
     subprocess.run(command, env={**os.environ, **variables}, check=True, timeout=60)
 
 
