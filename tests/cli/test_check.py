@@ -97,6 +97,17 @@ def test_a_notebook_with_what_ipython_adds(tmp_path: Path, capsys: pytest.Captur
     ]
 
 
+def test_notebooks_of_other_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, cell in (("sdk", "library(azuremlsdk)"), ("plain", "data <- ws$datasets")):
+        body = {**json.loads(notebook(cell)), "metadata": {"kernelspec": {"language": "R", "name": "ir"}}}
+        (tmp_path / f"{name}.ipynb").write_text(json.dumps(body))
+    execute(["check", str(tmp_path), "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert [(it["file"], it["note"]) for it in report["findings"]] == [
+        ("sdk.ipynb", "is a notebook in R. Trainyard is used from Python")
+    ]
+
+
 def test_pins_in_code_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.py").write_text(
         "from azureml.core.conda_dependencies import CondaDependencies\n"

@@ -29,6 +29,7 @@ _LINK = (
 _SPARK = "Spark is not part of Trainyard. Start it in a script of your own, or read the data with Dataset or pandas"
 _LINKED = "linked services are Azure's. Register the data with Datastore instead"
 _LIBRARIES = "libraries of Databricks clusters are Azure's. Name the packages in an Environment"
+_R = "R's packages are installed by conda. Name them in conda_dependencies: r-base and r-…, of conda-forge"
 _INNER = "an inner part of the SDK, which spoke to Azure's services. Use the public names of azureml.core"
 _OPEN_DATA = (
     "of Azure's open data sets only MNIST and Diabetes are here. Read a copy of the others with "
@@ -64,6 +65,8 @@ ELSEWHERE = {
     "azureml.core.compute.KubernetesCompute": "Kubernetes " + _CLOUD_COMPUTE,
     "azureml.core.compute.KustoCompute": "Azure Data Explorer " + _CLOUD_COMPUTE,
     "azureml.core.compute.SynapseCompute": "Synapse " + _CLOUD_COMPUTE,
+    "azureml.core.environment.RCranPackage": _R,
+    "azureml.core.environment.RGitHubPackage": _R,
     "azureml.core.linked_service": _LINKED,
     "azureml.core.private_endpoint": "private endpoints are Azure's. A team's service listens where its operator says",
     "azureml.core.runconfig.EggLibrary": _LIBRARIES,

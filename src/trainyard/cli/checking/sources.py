@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from trainyard.shims.cells import as_python, written_file
 
@@ -107,10 +108,15 @@ def _read_script(name: str, text: str, found: Sources, cell: int | None = None) 
 
 def _read_notebook(name: str, text: str, found: Sources) -> None:
     try:
-        cells = json.loads(text)["cells"]
-        sources = [_text(cell) for cell in cells if cell.get("cell_type") == "code"]
+        notebook = json.loads(text)
+        sources = [_text(cell) for cell in notebook["cells"] if cell.get("cell_type") == "code"]
+        language = _language(notebook.get("metadata", {}))
     except (ValueError, KeyError, TypeError, AttributeError):
         found.unread.append(Unread(Place(name, 1), "is no notebook of format 4. Open and save it with Jupyter"))
+        return
+    if language != "python":
+        if any("azureml" in source for source in sources):
+            found.unread.append(Unread(Place(name, 1), f"is a notebook in {language}. Trainyard is used from Python"))
         return
     parts = []
     for number, source in enumerate(sources, 1):
@@ -138,6 +144,12 @@ def _unread(name: str, cell: int | None, text: str, error: SyntaxError | ValueEr
     elif re.search(r"\basync\s*=", line):
         hint = "; async is a keyword since Python 3.7, and PyTorch's argument is non_blocking="
     return Unread(Place(name, at, cell), f"is no Python of today: {said}{hint}")
+
+
+def _language(metadata: dict[str, Any]) -> str:
+    """As its kernel says; Python when it says nothing."""
+    said = metadata.get("kernelspec", {}).get("language") or metadata.get("language_info", {}).get("name")
+    return "python" if not said or "python" in str(said).lower() else str(said)
 
 
 def _text(cell: dict[str, object]) -> str:
