@@ -1,0 +1,4 @@
+"""Re-exports: see trainyard.sdk.services.image."""
+
+from trainyard.sdk.services.image import ContainerImage as ContainerImage
+from trainyard.sdk.services.image import ContainerImageConfig as ContainerImageConfig

@@ -1,0 +1,3 @@
+"""Re-exports: see trainyard.sdk.services.image."""
+
+from trainyard.sdk.services.image import Image as Image
