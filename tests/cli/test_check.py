@@ -97,6 +97,23 @@ def test_a_notebook_with_what_ipython_adds(tmp_path: Path, capsys: pytest.Captur
     ]
 
 
+def test_a_script_that_several_cells_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And one that is written anew: both are read."""
+    (tmp_path / "a.ipynb").write_text(
+        notebook(
+            "%%writefile train.py\nimport numpy as np\nif True:\n    np.int(1)",
+            "%%writefile other.py\nimport numpy\nnumpy.float(1)",
+            "%%writefile -a train.py\n\n    np.float(2)\nelse:\n    np.bool(3)",
+            "%%writefile -a train.py\nnp.object",
+            "%%writefile other.py\nimport numpy\nnumpy.str(1)",
+        )
+    )
+    execute(["check", str(tmp_path), "--json"])
+    found = [(it["cell"], it["line"], it["name"]) for it in json.loads(capsys.readouterr().out)["findings"]]
+    assert (4, 2, "numpy.object") in found
+    assert {name for _, _, name in found} == {f"numpy.{it}" for it in ("int", "float", "bool", "object", "str")}
+
+
 def test_notebooks_of_other_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, cell in (("sdk", "library(azuremlsdk)"), ("plain", "data <- ws$datasets")):
         body = {**json.loads(notebook(cell)), "metadata": {"kernelspec": {"language": "R", "name": "ir"}}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import Iterator
 
 # Magics whose cells are Python for certain. A cell of any other is Python if it reads so.
 _PYTHON_CELLS = frozenset(["time", "timeit", "capture", "prun", "memit", "mprun", "writefile", "file"])
@@ -38,7 +39,7 @@ def as_python(cell: str) -> str:
     plain = "\n".join(lines)
     if _is_python(plain):
         return plain
-    left = "\n".join(_line(line) for line in lines)
+    left = "\n".join(_without_magics(lines))
     maybe_foreign = name == "sql" if sign == "%" else bool(sign) and name not in _PYTHON_CELLS
     return "" if maybe_foreign and not _is_python(left) else left
 
@@ -49,6 +50,11 @@ def written_file(cell: str) -> str | None:
     return found[1].strip().strip("\"'") if found else None
 
 
+def goes_on(cell: str) -> bool:
+    """Whether the cell writes on where an earlier one stopped."""
+    return re.match(r"\s*%%(?:writefile|file)\s+-a\s", cell) is not None
+
+
 def _is_python(text: str) -> bool:
     """So that a line that begins with the operator % is left alone."""
     try:
@@ -56,6 +62,14 @@ def _is_python(text: str) -> bool:
     except (SyntaxError, ValueError):
         return False
     return True
+
+
+def _without_magics(lines: list[str]) -> Iterator[str]:
+    goes_on = False  # a magic's line, which ends with a backslash
+    for line in lines:
+        left = "" if goes_on else _line(line)
+        goes_on = line.endswith("\\") and (goes_on or left != line)
+        yield left
 
 
 def _line(line: str) -> str:
