@@ -57,3 +57,6 @@ def test_a_missing_package_is_told_where_it_may_come_from() -> None:
     error = of_process(Ended(0, 1, lines, "log"), 0, memory_ran_out=False)
     assert error is not None
     assert error.message.startswith("The run's interpreter has no module 'sklearn'. Give the run an environment")
+    error = of_process(Ended(0, 1, lines, "log"), 0, memory_ran_out=False, user_managed=True)
+    assert error is not None
+    assert "Its environment is user-managed, so nothing was installed for it: install the module" in error.message

@@ -160,6 +160,18 @@ def test_what_is_there_and_refuses(tmp_path: Path, capsys: pytest.CaptureFixture
     ]
 
 
+def test_a_name_that_is_something_else_by_then(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text(
+        "from azureml.core import Run, model, run\n"
+        "model.nothing\n"
+        "model, other = train()\n"
+        "model.anything\n"
+        "def log(run):\n"
+        "    run.everything\n"
+    )
+    assert found(tmp_path, capsys) == [("missing", 2, "azureml.core.model.nothing")]
+
+
 def test_an_address_that_is_mapped(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ class Crew:
     guarded: readonly.Guarded | None = None  # what the processes may only read, without a container
     launcher: str = ""
     of_many: bool = False  # ranks, over all nodes
+    user_managed: bool = False
 
     def __post_init__(self) -> None:
         self.starts = RankStarts(self.place.own())
@@ -67,6 +68,7 @@ class Crew:
         self.contained = contained
         spec = orders.spec or RunSpec()
         self.launcher, self.of_many = spec.launcher, len(orders.peers) * len(_ranks(processes)) > 1
+        self.user_managed = spec.environment.user_managed
         if spec.command is None and spec.script and not verdict.script_exists(self.place.working, spec.script):
             return verdict.of_missing_script(spec.script, self.order.node)
         if contained is None:
@@ -226,7 +228,10 @@ class Crew:
         ended = verdict.Ended(rank, code, last_lines(self.place.stream(log)), log)
         if self.processes.any_running():
             self.processes.end(GRACE_S)
-        return NodeEnded(code, verdict.of_process(ended, self.order.node, memory_ran_out=memory_ran_out))
+        error = verdict.of_process(
+            ended, self.order.node, memory_ran_out=memory_ran_out, user_managed=self.user_managed
+        )
+        return NodeEnded(code, error)
 
     def _context(self, orders: Orders, rank: int) -> JobContext:
         shared = self.order.endpoint is None

@@ -29,8 +29,20 @@ class Ended:
     log: str
 
 
-def of_process(ended: Ended, node: int, *, memory_ran_out: bool) -> RunError | None:
-    """None for success. `memory_ran_out`: the kernel killed something for memory while it ran."""
+_IN_OURS = (
+    "Give the run an environment that has it, or a user-managed one (environment.python.user_managed_dependencies = "
+    "True), which is the interpreter you submit with."
+)
+_IN_YOURS = (
+    "Its environment is user-managed, so nothing was installed for it: install the module where the run is to be, name "
+    "another interpreter (environment.python.interpreter_path), or have an environment built "
+    "(user_managed_dependencies = False)."
+)
+
+
+def of_process(ended: Ended, node: int, *, memory_ran_out: bool, user_managed: bool = False) -> RunError | None:
+    """None for success. `memory_ran_out`: the kernel killed something for memory while it ran. `user_managed`: its
+    interpreter is the user's own."""
     if ended.code == 0:
         return None
     text = "\n".join(ended.last_lines)
@@ -68,10 +80,9 @@ def of_process(ended: Ended, node: int, *, memory_ran_out: bool) -> RunError | N
         )
     elif ended.last_lines and ended.last_lines[-1].startswith(_NO_MODULE):
         code, module = "UserScriptFailed", ended.last_lines[-1].removeprefix(_NO_MODULE)
+        way = _IN_YOURS if user_managed else _IN_OURS
         message = (
-            f"The run's interpreter has no module {module}. Give the run an environment that has it, or a user-managed "
-            "one (environment.python.user_managed_dependencies = True), which is the interpreter you submit with. "
-            "A module of your own must be in the source directory."
+            f"The run's interpreter has no module {module}. {way} A module of your own must be in the source directory."
         )
     elif ended.code < 0:
         name = _signal_name(-ended.code)
