@@ -40,8 +40,8 @@ def find_config(path: str | None, file_name: str | None = None) -> str:
             if found := _walk_up(start, os.path.join(folder, name)):
                 return found
     raise UserErrorException(
-        f"No {file_name or 'config.json'} was found in {start} or in a folder above it (also looked for in .azureml/ and aml_config/). "
-        "Give from_config(path=...) the file, or make one: Workspace.create(name='my-workspace', "
+        f"No {file_name or 'config.json'} was found in {start} or in a folder above it (also looked for in .azureml/ "
+        "and aml_config/). Give from_config(path=...) the file, or make one: Workspace.create(name='my-workspace', "
         "exist_ok=True).write_config()."
     )
 
