@@ -104,7 +104,7 @@ def test_a_script_that_several_cells_write(tmp_path: Path, capsys: pytest.Captur
             "%%writefile train.py\nimport numpy as np\nif True:\n    np.int(1)",
             "%%writefile other.py\nimport numpy\nnumpy.float(1)",
             "%%writefile -a train.py\n\n    np.float(2)\nelse:\n    np.bool(3)",
-            "%%writefile -a train.py\nnp.object",
+            "%%writefile --append train.py\nnp.object",
             "%%writefile other.py\nimport numpy\nnumpy.str(1)",
         )
     )

@@ -46,13 +46,13 @@ def as_python(cell: str) -> str:
 
 def written_file(cell: str) -> str | None:
     """The name that `%%writefile` gives a cell."""
-    found = re.match(r"\s*%%(?:writefile|file)\s+(?:-a\s+)?(.+)", cell)
+    found = re.match(r"\s*%%(?:writefile|file)\s+(?:(?:-a|--append)\s+)?(.+)", cell)
     return found[1].strip().strip("\"'") if found else None
 
 
 def goes_on(cell: str) -> bool:
     """Whether the cell writes on where an earlier one stopped."""
-    return re.match(r"\s*%%(?:writefile|file)\s+-a\s", cell) is not None
+    return re.match(r"\s*%%(?:writefile|file)\s+(?:-a|--append)\s", cell) is not None
 
 
 def _is_python(text: str) -> bool:
