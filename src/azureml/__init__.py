@@ -11,9 +11,11 @@ if _sys.version_info < (3, 11):  # noqa: UP036 - a job may have whatever Python 
         "environment, or let it give way: TRAINYARD_RELAX_PINS=1 when the run is submitted.".format(*_sys.version_info)
     )
 
+from trainyard.sdk.elsewhere import Leaves as _Leaves
 from trainyard.sdk.elsewhere import NotHere as _NotHere
 
 if _NotHere not in _sys.meta_path:
+    _sys.meta_path.insert(0, _Leaves)
     _sys.meta_path.append(_NotHere)
 
 if "IPython" in _sys.modules:

@@ -42,6 +42,17 @@ def test_a_name() -> None:
         from azureml.core import never_heard_of  # noqa: F401
 
 
+def test_a_name_of_a_module_that_is_no_package() -> None:
+    with pytest.raises(ImportError, match="nothing to update"):
+        from azureml.core.compute.aks import AksUpdateConfiguration  # noqa: F401
+    with pytest.raises(ImportError, match="Name them in conda_dependencies"):
+        from azureml.core.environment import RCranPackage  # noqa: F401
+    with pytest.raises(ImportError, match=r"run\.never_heard_of: .* docs/compatibility\.md"):
+        from azureml.core.run import never_heard_of  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match=r"azureml\.core\.run\.below: .* docs/compatibility\.md"):
+        importlib.import_module("azureml.core.run.below")
+
+
 def test_other_packages_are_not_ours_to_speak_of() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'azureml_never_heard_of'$"):
         importlib.import_module("azureml_never_heard_of")

@@ -97,6 +97,34 @@ def test_a_notebook_with_what_ipython_adds(tmp_path: Path, capsys: pytest.Captur
     ]
 
 
+def test_a_script_that_several_cells_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And one that is written anew: both are read."""
+    (tmp_path / "a.ipynb").write_text(
+        notebook(
+            "%%writefile train.py\nimport numpy as np\nif True:\n    np.int(1)",
+            "%%writefile other.py\nimport numpy\nnumpy.float(1)",
+            "%%writefile -a train.py\n\n    np.float(2)\nelse:\n    np.bool(3)",
+            "%%writefile --append train.py\nnp.object",
+            "%%writefile other.py\nimport numpy\nnumpy.str(1)",
+        )
+    )
+    execute(["check", str(tmp_path), "--json"])
+    found = [(it["cell"], it["line"], it["name"]) for it in json.loads(capsys.readouterr().out)["findings"]]
+    assert (4, 2, "numpy.object") in found
+    assert {name for _, _, name in found} == {f"numpy.{it}" for it in ("int", "float", "bool", "object", "str")}
+
+
+def test_notebooks_of_other_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, cell in (("sdk", "library(azuremlsdk)"), ("plain", "data <- ws$datasets")):
+        body = {**json.loads(notebook(cell)), "metadata": {"kernelspec": {"language": "R", "name": "ir"}}}
+        (tmp_path / f"{name}.ipynb").write_text(json.dumps(body))
+    execute(["check", str(tmp_path), "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert [(it["file"], it["note"]) for it in report["findings"]] == [
+        ("sdk.ipynb", "is a notebook in R. Trainyard is used from Python")
+    ]
+
+
 def test_pins_in_code_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.py").write_text(
         "from azureml.core.conda_dependencies import CondaDependencies\n"
@@ -130,6 +158,18 @@ def test_what_is_there_and_refuses(tmp_path: Path, capsys: pytest.CaptureFixture
         ("missing", 5, "azureml.core.Datastore.register_azure_data_lake"),
         ("missing", 6, "azureml._restclient"),
     ]
+
+
+def test_a_name_that_is_something_else_by_then(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text(
+        "from azureml.core import Run, model, run\n"
+        "model.nothing\n"
+        "model, other = train()\n"
+        "model.anything\n"
+        "def log(run):\n"
+        "    run.everything\n"
+    )
+    assert found(tmp_path, capsys) == [("missing", 2, "azureml.core.model.nothing")]
 
 
 def test_an_address_that_is_mapped(

@@ -33,6 +33,14 @@ def test_a_file_is_taken_as_it_is(tmp_path):
     assert read_config(find_config(path)) == ConfigFile(path, "s", "g", "yard")
 
 
+def test_a_file_of_another_name_is_looked_for_by_it(tmp_path):
+    put(tmp_path / ".azureml" / "config.json")
+    prod = put(tmp_path / ".azureml" / "prod.json", {**GOOD, "workspace_name": "prod"})
+    assert find_config(str(tmp_path), "prod.json") == prod
+    with pytest.raises(UserErrorException, match=r"No test\.json was found"):
+        find_config(str(tmp_path), "test.json")
+
+
 def test_the_scope_of_an_old_project_file_is_read(tmp_path):
     scope = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/yard/projects/p"
     assert read_config(put(tmp_path / "project.json", {"Scope": scope})).workspace_name == "yard"

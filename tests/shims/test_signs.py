@@ -76,6 +76,16 @@ def test_a_cell_goes_by_what_earlier_cells_imported() -> None:
         ("run?", "pass"),
         ("  x = 1\n  if x:\n      y = 2", "x = 1\nif x:\n    y = 2"),
         ("print('a'\n    % 1)", "print('a'\n    % 1)"),
+        ("pip install x\nmkdir data\nx = 1", "pass\npass\nx = 1"),  # magics without their sign
+        ("!az ml run \\\n  --file a \\\n  --web\nx = 1 + \\\n  2", "pass\n\n\nx = 1 + \\\n  2"),
+        ("mv = 1\n!ls", "mv = 1\npass"),
+        ("%sh\n\nls -la /dbfs", ""),
+        ("%sql\nx = 1", "pass\nx = 1"),
+        ("%sql\nSELECT * FROM t", ""),
+        ("%%synapse scala\nvar x = 1", ""),
+        ("%%local\nx = 1", "\nx = 1"),
+        ("%matplotlib inline\nx = = 1", "pass\nx = = 1"),
+        ("%%time\nx = = 1", "\nx = = 1"),
     ],
 )
 def test_what_ipython_adds_to_python(cell: str, python: str) -> None:

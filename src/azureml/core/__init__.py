@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trainyard.sdk.keyvault import Keyvault as Keyvault
     from trainyard.sdk.models.model import Model as Model
     from trainyard.sdk.runs.run import Run as Run
+    from trainyard.sdk.runs.run import get_run as get_run
     from trainyard.sdk.runs.script_run import ScriptRun as ScriptRun
     from trainyard.sdk.services.image import Image as Image
     from trainyard.sdk.services.webservice import Webservice as Webservice
@@ -42,6 +43,7 @@ _HERE = {
     "ScriptRunConfig": "submitting.script_run_config",
     "Webservice": "services.webservice",
     "Workspace": "workspace",
+    "get_run": "runs.run",
 }
 __all__ = ["VERSION", *_HERE]
 

@@ -7,3 +7,5 @@ from trainyard.sdk.authentication import InteractiveLoginAuthentication as Inter
 from trainyard.sdk.authentication import MsiAuthentication as MsiAuthentication
 from trainyard.sdk.authentication import ServicePrincipalAuthentication as ServicePrincipalAuthentication
 from trainyard.sdk.authentication import TokenAuthentication as TokenAuthentication
+from trainyard.sdk.errors import AuthenticationException as AuthenticationException
+from trainyard.sdk.errors import UserErrorException as UserErrorException

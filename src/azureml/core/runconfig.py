@@ -5,6 +5,7 @@ from typing import Any
 from trainyard.sdk.environments.conda_dependencies import CondaDependencies as CondaDependencies
 from trainyard.sdk.environments.container_registry import ContainerRegistry as ContainerRegistry
 from trainyard.sdk.environments.environment import Environment as Environment
+from trainyard.sdk.environments.environment import EnvironmentDefinition as EnvironmentDefinition
 from trainyard.sdk.environments.environment_sections import DEFAULT_CPU_IMAGE as DEFAULT_CPU_IMAGE
 from trainyard.sdk.environments.environment_sections import DEFAULT_GPU_IMAGE as DEFAULT_GPU_IMAGE
 from trainyard.sdk.environments.environment_sections import MPI_CPU_IMAGE as MPI_CPU_IMAGE

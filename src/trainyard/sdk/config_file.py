@@ -25,8 +25,9 @@ class ConfigFile:
     endpoint: str | None = None
 
 
-def find_config(path: str | None) -> str:
-    """The file that Workspace.from_config reads: `path` itself, or the first found walking up from it.
+def find_config(path: str | None, file_name: str | None = None) -> str:
+    """The file that Workspace.from_config reads: `path` itself, or the first found walking up from it. `file_name`:
+    the only one that it may be called.
 
     The whole way up is walked for `.azureml/config.json`, then again for each further name: a file in a folder of
     its own counts before a bare one nearer by, as in the SDK.
@@ -35,12 +36,12 @@ def find_config(path: str | None) -> str:
     if os.path.isfile(start):
         return start
     for folder in _FOLDERS:
-        for name in _NAMES:
+        for name in (file_name,) if file_name else _NAMES:
             if found := _walk_up(start, os.path.join(folder, name)):
                 return found
     raise UserErrorException(
-        f"No config.json was found in {start} or in a folder above it (also looked for in .azureml/ and aml_config/). "
-        "Give from_config(path=...) the file, or make one: Workspace.create(name='my-workspace', "
+        f"No {file_name or 'config.json'} was found in {start} or in a folder above it (also looked for in .azureml/ "
+        "and aml_config/). Give from_config(path=...) the file, or make one: Workspace.create(name='my-workspace', "
         "exist_ok=True).write_config()."
     )
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib.machinery import PathFinder
 from typing import Any
 
 _PIPELINE = (
@@ -29,6 +30,8 @@ _LINK = (
 _SPARK = "Spark is not part of Trainyard. Start it in a script of your own, or read the data with Dataset or pandas"
 _LINKED = "linked services are Azure's. Register the data with Datastore instead"
 _LIBRARIES = "libraries of Databricks clusters are Azure's. Name the packages in an Environment"
+_AKS = "an AksCompute of Trainyard is a name for this machine, with nothing to update. Leave the update out"
+_R = "R's packages are installed by conda. Name them in conda_dependencies: r-base and r-…, of conda-forge"
 _INNER = "an inner part of the SDK, which spoke to Azure's services. Use the public names of azureml.core"
 _OPEN_DATA = (
     "of Azure's open data sets only MNIST and Diabetes are here. Read a copy of the others with "
@@ -64,6 +67,11 @@ ELSEWHERE = {
     "azureml.core.compute.KubernetesCompute": "Kubernetes " + _CLOUD_COMPUTE,
     "azureml.core.compute.KustoCompute": "Azure Data Explorer " + _CLOUD_COMPUTE,
     "azureml.core.compute.SynapseCompute": "Synapse " + _CLOUD_COMPUTE,
+    "azureml.core.compute.aks.AksUpdateConfiguration": _AKS,
+    "azureml.core.compute.aks.SslConfiguration": _AKS,
+    "azureml.core.databricks": _LIBRARIES,
+    "azureml.core.environment.RCranPackage": _R,
+    "azureml.core.environment.RGitHubPackage": _R,
     "azureml.core.linked_service": _LINKED,
     "azureml.core.private_endpoint": "private endpoints are Azure's. A team's service listens where its operator says",
     "azureml.core.runconfig.EggLibrary": _LIBRARIES,
@@ -88,6 +96,7 @@ ELSEWHERE = {
     "azureml.opendatasets.NoaaIsdWeather": _OPEN_DATA,
     "azureml.opendatasets.NycTlcGreen": _OPEN_DATA,
     "azureml.opendatasets.NycTlcYellow": _OPEN_DATA,
+    "azureml.opendatasets.OjSalesSimulated": _OPEN_DATA,
     "azureml.opendatasets.PublicHolidays": _OPEN_DATA,
     "azureml.pipeline": _PIPELINE,
     "azureml.responsibleai": _EXPLAIN,
@@ -114,6 +123,20 @@ def refusal(name: str) -> ImportError:
     said = known or "this version of Trainyard does not have it. docs/compatibility.md lists what there is"
     # Not name=name: that is what `from package import name` takes for "no module of that name", and says nothing of it.
     return ModuleNotFoundError(f"{name}: {said}. `trainyard check` finds such names in a whole folder.", name="azureml")
+
+
+class Leaves:
+    """The first finder of modules: to the modules of the SDK that hold no others, a name that is missing is a module
+    that is missing, as to its packages. So `from azureml.core.run import name` comes to NotHere, too."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:
+        if not fullname.startswith("azureml."):
+            return None
+        found = PathFinder.find_spec(fullname, path, target)
+        if found is not None and found.submodule_search_locations is None:
+            found.submodule_search_locations = []
+        return found
 
 
 class NotHere:

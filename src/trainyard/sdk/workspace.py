@@ -80,9 +80,10 @@ class Workspace(WorkspaceRuns, WorkspaceData, WorkspaceCloud):
     def from_config(
         path: str | None = None, auth: Any = None, _file_name: str | None = None, **kwargs: Any
     ) -> Workspace:
-        """The workspace that config.json names. On the embedded default it is made if nobody has yet."""
+        """The workspace that config.json, or `_file_name`, names. On the embedded default it is made if nobody has
+        yet."""
         no_effect("Workspace.from_config", auth=auth, **_public(kwargs))
-        said = config_file.read_config(config_file.find_config(path))
+        said = config_file.read_config(config_file.find_config(path, _file_name))
         connection = connect(said.endpoint)
         try:
             record = found_or_made(connection, said.workspace_name, said.subscription_id, said.resource_group)

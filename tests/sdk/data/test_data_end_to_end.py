@@ -423,7 +423,7 @@ def test_datasets_are_found_by_name_version_and_id(workspace, store):
     assert Dataset.get_by_name(workspace, "found", version=1).to_path() == ["/a.txt"]
     assert Dataset.get_by_id(workspace, first.id).tags == {"a": "1"}
     assert first.add_tags({"b": "2"}).remove_tags(["a"]).tags == {"b": "2"}
-    assert first.update(tags={"year": 2020}).tags == {"year": "2020"}
+    assert first.update(tags={"year": 2020}).tags == {"year": "2020"} == first.tags
     with pytest.raises(UserErrorException, match="tags are a dict"):
         first.add_tags("b")
     assert workspace.datasets["found"].version == 2

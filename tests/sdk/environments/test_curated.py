@@ -18,6 +18,21 @@ AzureML-Designer AzureML-Hyperdrive-ForecastDNN AzureML-Minimal AzureML-Sidecar 
 AzureML-VowpalWabbit-8.8.0 AzureML-Dask-CPU AzureML-Dask-GPU AzureML-PySpark-MmlSpark-0.15 AzureML-Scikit-learn-0.20.3
 AzureML-sklearn-1.5 azureml-sklearn-1.5 azureml-tensorflow-2.11-cuda11 azureml-acpt-pytorch-2.2-cuda12.1
 azureml-acpt-pytorch-1.11-cuda11.3"""
+IMAGES = {
+    "AzureML-sklearn-0.24-ubuntu18.04-py37-cpu": "scikit-learn",
+    "AzureML-sklearn-0.24.1-ubuntu18.04-py37-cpu-inference": "scikit-learn",
+    "AzureML-sklearn-1.0-ubuntu20.04-py38-cpu": "scikit-learn",
+    "AzureML-lightgbm-3.2-ubuntu18.04-py37-cpu": "lightgbm",
+    "AzureML-xgboost-0.9-ubuntu18.04-py37-cpu-inference": "xgboost",
+    "AzureML-onnxruntime-1.6-ubuntu18.04-py37-cpu-inference": "onnxruntime",
+    "AzureML-minimal-ubuntu18.04-py37-cpu-inference": "azureml-defaults",
+    "AzureML-minimal-ubuntu18.04-py37-cuda11.0.3-gpu-inference": "azureml-defaults",
+    "AzureML-pytorch-1.7-ubuntu18.04-py37-cpu-inference": "torch",
+    "AzureML-pytorch-1.10-ubuntu18.04-py38-cuda11-gpu": "torch",
+    "AzureML-ACPT-pytorch-1.12-py39-cuda11.6-gpu": "torch",
+    "AzureML-tensorflow-2.4-ubuntu18.04-py37-cuda11-gpu": "tensorflow-gpu",
+    "AzureML-tensorflow-2.16-cuda12": "tensorflow-gpu",
+}
 NAMES = [
     *(
         form.format(version, kind)
@@ -26,6 +41,7 @@ NAMES = [
         for kind in ("CPU", "GPU")
     ),
     *OTHERS.split(),
+    *IMAGES,
 ]
 
 
@@ -45,8 +61,15 @@ def test_chainer_can_train_on_several_nodes(kind):
     assert [line for line in lines if not line.startswith("azureml-")] == ["chainer==5.1.0", "mpi4py"]
 
 
-def test_a_name_nobody_has():
-    assert curated.find("AzureML-Nonsense") is None
+@pytest.mark.parametrize(("name", "package"), IMAGES.items())
+def test_a_framework_stands_for_all_its_images(name, package):
+    lines = curated.find(name).python.conda_dependencies.pip_packages
+    assert package in [line.partition("==")[0] for line in lines]
+
+
+@pytest.mark.parametrize("name", ["AzureML-Nonsense", "AzureML-sklearn-ours", "AzureML-sklearn", "AzureML-r-4-cpu"])
+def test_a_name_nobody_has(name):
+    assert curated.find(name) is None
 
 
 @pytest.mark.parametrize("name", ["AzureML-mine", "azureml-mine", "AZUREML", "azureMLx"])

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from trainyard.sdk.environments.container_registry import ContainerRegistry
-from trainyard.sdk.environments.environment import Environment
+from trainyard.sdk.environments.environment import Environment, EnvironmentDefinition
 from trainyard.sdk.environments.environment_build import image_details
 from trainyard.sdk.environments.environment_sections import DockerBuildContext, RSection
 from trainyard.sdk.errors import UserErrorException
@@ -241,3 +241,9 @@ def test_a_password_of_a_registry_is_said_to_have_no_effect(tmp_path):
     with pytest.warns(UserWarning, match="the password has no effect, .* `docker login host:5000`") as told:
         checked(ScriptRunConfig(str(tmp_path), "train.py", environment=made))
     assert "hunter2" not in str(told[0].message)
+
+
+def test_the_name_of_2018():
+    made = EnvironmentDefinition()
+    assert (isinstance(made, Environment), made.name) == (True, "default-environment")
+    assert Environment.from_definition(made.to_definition()).name == "default-environment"

@@ -8,6 +8,7 @@ from trainyard.sdk.computes.aks_compute import AksCompute
 from trainyard.sdk.computes.amlcompute import AmlCompute
 from trainyard.sdk.computes.batchai import BatchAiCompute
 from trainyard.sdk.computes.compute import ComputeTarget
+from trainyard.sdk.errors import ComputeTargetException
 
 __all__ = [
     "AksCompute",
@@ -15,6 +16,7 @@ __all__ = [
     "BatchAiCompute",
     "ComputeInstance",
     "ComputeTarget",
+    "ComputeTargetException",
     "DsvmCompute",
     "RemoteCompute",
 ]

@@ -91,6 +91,10 @@ class _Reader:
             self._attribute(node)
         elif isinstance(node, ast.Call):
             self._call(node)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            self._aliases.names.pop(node.id, None)  # from here on it is something else
+        elif isinstance(node, ast.arg):
+            self._aliases.names.pop(node.arg, None)
 
     def _bind(self, name: str, value: ast.expr) -> None:
         kind = self._kind_of(value)
@@ -287,7 +291,7 @@ def _reason(dotted: str, error: Exception) -> str:
     known = instead_of(dotted)
     if known is not None:
         return known
-    text = str(error)
+    text = "" if isinstance(error, AttributeError) else str(error)
     return text if "azureml" not in text and "module" not in text and text else _NOT_HERE
 
 

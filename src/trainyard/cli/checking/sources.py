@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from trainyard.shims.cells import as_python, written_file
+from trainyard.shims.cells import as_python, goes_on, written_file
 
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "venv", "env", "build", "dist"})
 _MOST_BYTES = 20_000_000
@@ -96,28 +97,38 @@ def _is_ours(file: Path) -> bool:
     return (file.suffix in (".yml", ".yaml")) or (file.suffix == ".txt" and name.startswith("requirements"))
 
 
-def _read_script(name: str, text: str, found: Sources, cell: int | None = None) -> None:
+def _read_script(name: str, text: str, found: Sources) -> None:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
-        found.unread.append(_unread(name, cell, text, error))
+        found.unread.append(_unread(name, None, text, error))
         return
-    found.code.append(Code(name, (Part(tree, cell),)))
+    found.code.append(Code(name, (Part(tree),)))
 
 
 def _read_notebook(name: str, text: str, found: Sources) -> None:
     try:
-        cells = json.loads(text)["cells"]
-        sources = [_text(cell) for cell in cells if cell.get("cell_type") == "code"]
+        notebook = json.loads(text)
+        sources = [_text(cell) for cell in notebook["cells"] if cell.get("cell_type") == "code"]
+        language = _language(notebook.get("metadata", {}))
     except (ValueError, KeyError, TypeError, AttributeError):
         found.unread.append(Unread(Place(name, 1), "is no notebook of format 4. Open and save it with Jupyter"))
         return
+    if language != "python":
+        if any("azureml" in source for source in sources):
+            found.unread.append(Unread(Place(name, 1), f"is a notebook in {language}. Trainyard is used from Python"))
+        return
     parts = []
+    scripts: list[list[tuple[int, str]]] = []  # those that cells write, each by one cell or several
+    latest: dict[str, list[tuple[int, str]]] = {}
     for number, source in enumerate(sources, 1):
         python = as_python(source)
         if (target := written_file(source)) is not None:
             if target.endswith(".py"):
-                _read_script(name, python, found, number)
+                if target not in latest or not goes_on(source):
+                    latest[target] = []
+                    scripts.append(latest[target])
+                latest[target].append((number, python))
             elif target.endswith((".yml", ".yaml", ".txt")):
                 found.packages.append((name, number, "\n" + source.partition("\n")[2]))
             continue
@@ -125,6 +136,26 @@ def _read_notebook(name: str, text: str, found: Sources) -> None:
             parts.append(Part(ast.parse(python), number))
         except (SyntaxError, ValueError) as error:
             found.unread.append(_unread(name, number, python, error))
+    found.code.append(Code(name, tuple(parts)))
+    for pieces in scripts:
+        _read_written(name, pieces, found)
+
+
+def _read_written(name: str, pieces: list[tuple[int, str]], found: Sources) -> None:
+    """A script that one cell begins and others go on with: only the whole of it is Python. Each keeps its lines."""
+    whole = "\n".join(text for _, text in pieces)
+    try:
+        tree = ast.parse(whole)
+    except (SyntaxError, ValueError) as error:
+        found.unread.append(_unread(name, pieces[0][0], whole, error))
+        return
+    parts = []
+    before = 0
+    for cell, text in pieces:
+        lines = range(before + 1, before + text.count("\n") + 2)
+        body = [ast.increment_lineno(it, -before) for it in tree.body if it.lineno in lines]
+        parts.append(Part(ast.Module(body, []), cell))
+        before = lines[-1]
     found.code.append(Code(name, tuple(parts)))
 
 
@@ -138,6 +169,12 @@ def _unread(name: str, cell: int | None, text: str, error: SyntaxError | ValueEr
     elif re.search(r"\basync\s*=", line):
         hint = "; async is a keyword since Python 3.7, and PyTorch's argument is non_blocking="
     return Unread(Place(name, at, cell), f"is no Python of today: {said}{hint}")
+
+
+def _language(metadata: dict[str, Any]) -> str:
+    """As its kernel says; Python when it says nothing."""
+    said = metadata.get("kernelspec", {}).get("language") or metadata.get("language_info", {}).get("name")
+    return "python" if not said or "python" in str(said).lower() else str(said)
 
 
 def _text(cell: dict[str, object]) -> str:

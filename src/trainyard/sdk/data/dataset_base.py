@@ -164,8 +164,8 @@ class AbstractDataset:
     def _change(self, change: DatasetChange) -> Self:
         if self._record is None or self._workspace is None:
             raise UserErrorException("This dataset is not registered. Register it before its tags or description.")
-        record = self._workspace._clients.data.change(self._record.dataset_id, change)
-        return type(self)(self._definition, self._workspace, record)
+        self._record = self._workspace._clients.data.change(self._record.dataset_id, change)
+        return type(self)(self._definition, self._workspace, self._record)
 
     def _check_can_travel(self, workspace: Workspace) -> None:
         from trainyard.sdk.runs.run_data import check_can_travel

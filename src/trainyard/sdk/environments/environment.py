@@ -258,3 +258,10 @@ def _with_packages(made: Environment, conda: str | None, pip: str | None) -> Env
     else:
         made.python.user_managed_dependencies = True  # the image brings its own Python
     return made
+
+
+class EnvironmentDefinition(Environment):
+    """As it was called in 2018, when it had no name of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(DEFAULT_NAME)

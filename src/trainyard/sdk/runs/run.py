@@ -372,3 +372,9 @@ class Run(RunLogs, RunModels, RunChildren):
         query = run_query(type, tags, properties, status, experiment=experiment.name, include_children=include_children)
         for record in experiment.workspace._clients.runs.find_all(query):
             yield Run._of(experiment, record)
+
+
+def get_run(experiment: Experiment, run_id: str, rehydrate: bool = True, clean_up: bool = True) -> Run:
+    """The run of that id, as the class of its type unless `rehydrate` is False."""
+    del clean_up
+    return Run.get(experiment.workspace, run_id) if rehydrate else Run(experiment, run_id)
