@@ -200,10 +200,10 @@ def _too_many_at_once(tx: Connection, workspace_id: str, spec: SweepSpec, total:
 
 
 def _nothing_learned(tx: Connection, workspace_id: str, spec: SweepSpec) -> str | None:
-    trials = earlier_trials(tx, workspace_id, spec)
-    if spec.sampling is not Sampling.BAYESIAN or not trials:
+    if spec.sampling is not Sampling.BAYESIAN:
         return None
-    if any(trial.values and set(spec.space) <= set(trial.parameters) for trial in trials):
+    trials = earlier_trials(tx, workspace_id, spec)
+    if not trials or any(trial.values and set(spec.space) <= set(trial.parameters) for trial in trials):
         return None
     return (
         f"Nothing is learned from {', '.join(spec.resume_from)}: no run there has a value of {spec.metric!r} and all "
