@@ -27,6 +27,8 @@ class Ended:
     code: int
     last_lines: tuple[str, ...]
     log: str
+    user_managed: bool = False  # its interpreter was there before, and nothing was installed for the run
+    image: str | None = None  # that its environment names, where it ran without a container all the same
 
 
 def of_process(ended: Ended, node: int, *, memory_ran_out: bool) -> RunError | None:
@@ -68,11 +70,7 @@ def of_process(ended: Ended, node: int, *, memory_ran_out: bool) -> RunError | N
         )
     elif ended.last_lines and ended.last_lines[-1].startswith(_NO_MODULE):
         code, module = "UserScriptFailed", ended.last_lines[-1].removeprefix(_NO_MODULE)
-        message = (
-            f"The run's interpreter has no module {module}. Give the run an environment that has it, or a user-managed "
-            "one (environment.python.user_managed_dependencies = True), which is the interpreter you submit with. "
-            "A module of your own must be in the source directory."
-        )
+        message = f"The run's interpreter has no module {module}. {_where_from(ended)}"
     elif ended.code < 0:
         name = _signal_name(-ended.code)
         code, message = "UserScriptKilled", f"The script was killed by {name}. {_HINTS.get(-ended.code, _DEFAULT_HINT)}"
@@ -83,6 +81,24 @@ def of_process(ended: Ended, node: int, *, memory_ran_out: bool) -> RunError | N
         code = "UserScriptFailed"
         message = f"The script ended with exit code {ended.code}. The end of {ended.log} says why."
     return RunError(code, message, ended.code, node, ended.rank, ended.last_lines)
+
+
+def _where_from(ended: Ended) -> str:
+    """Of a module that is missing."""
+    listed = "list its package in environment.python.conda_dependencies, with user_managed_dependencies = False"
+    if ended.user_managed and ended.image:
+        return (
+            f"The environment leaves its packages to the image {ended.image}, which was not used, as no Docker or "
+            f"Podman engine answers here. Start one; or {listed}."
+        )
+    if ended.user_managed:
+        said = f"The environment is user-managed, so nothing was installed: install it there, or {listed}."
+    else:
+        said = (
+            "Give the run an environment that has it, or a user-managed one "
+            "(environment.python.user_managed_dependencies = True), which is the interpreter you submit with."
+        )
+    return f"{said} A module of your own must be in the source directory."
 
 
 def of_torchrun(code: int, lines: tuple[str, ...], log: str, node: int) -> RunError:
