@@ -228,7 +228,8 @@ def _sentence(said: str) -> str:
     text = re.sub(r"\n+hint: ", " Hint: ", text)
     text = re.sub(r"\s*\n\s*", " ", text).strip()
     text = text if len(text) <= 3000 else text[:3000] + " …"
-    return f"{text} {_given_up(text)}".rstrip()
+    given_up = _given_up(text)
+    return f"{text.rstrip('. ')}. {given_up}" if given_up else text
 
 
 def _given_up(text: str) -> str:
