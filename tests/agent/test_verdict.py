@@ -121,3 +121,23 @@ def test_who_was_taken_along_says_so() -> None:
         )
     )
     assert not was_taken_along(("ValueError: x",))
+
+
+def test_a_user_managed_environment_is_not_told_to_be_one() -> None:
+    lines = ("ModuleNotFoundError: No module named 'fastai'",)
+    own = of_process(Ended(0, 1, lines, "log", user_managed=True), 0, memory_ran_out=False)
+    assert own is not None
+    assert own.message == (
+        "The run's interpreter has no module 'fastai'. The environment is user-managed, so nothing was installed: "
+        "install it there, or list its package in environment.python.conda_dependencies, with "
+        "user_managed_dependencies = False. A module of your own must be in the source directory."
+    )
+    of_image = of_process(
+        Ended(0, 1, lines, "log", user_managed=True, image="fastdotai/fastai"), 0, memory_ran_out=False
+    )
+    assert of_image is not None
+    assert of_image.message == (
+        "The run's interpreter has no module 'fastai'. The environment leaves its packages to the image "
+        "fastdotai/fastai, which was not used, as no Docker or Podman engine answers here. Start one; or list its "
+        "package in environment.python.conda_dependencies, with user_managed_dependencies = False."
+    )

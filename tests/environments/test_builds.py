@@ -149,6 +149,12 @@ def test_a_horovod_that_nobody_can_build_is_named_with_the_other_pins(ask: Ask, 
     )
 
 
+def test_a_wheel_for_another_python_gives_way_to_its_package(ask: Ask, built: Make) -> None:
+    made = built(ask("https://127.0.0.1:9/apple-1.3-cp36-cp36m-linux_x86_64.whl", relaxPins=True))
+    assert version_of(made, "apple") == "1.4"
+    assert made.notes[0] == f"A wheel that is named by its address is not for Python {made.python}: apple==1.3."
+
+
 def test_with_the_switch_the_nearest_is_taken_and_said(ask: Ask, built: Make) -> None:
     made = built(ask("apple==1.5", "pear", relaxPins=True))
     assert version_of(made, "apple") == "1.4"

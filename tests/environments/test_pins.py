@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from trainyard.environments.pins import Available, Lacking, alternatives, nearest, refusal, replacements, versions_in
+from trainyard.environments.pins import (
+    Available,
+    Lacking,
+    alternatives,
+    nearest,
+    of_foreign_wheel,
+    refusal,
+    replacements,
+    versions_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +29,25 @@ from trainyard.environments.pins import Available, Lacking, alternatives, neares
 )
 def test_the_nearest_version(wanted: str, below: str | None, above: str | None, near: str | None) -> None:
     assert nearest(wanted, below, above) == near
+
+
+@pytest.mark.parametrize(
+    ("line", "pin"),
+    [
+        ("https://host/whl/cpu/torch-1.1.0-cp36-cp36m-linux_x86_64.whl", "torch==1.1.0"),
+        ("torch @ https://ada:hush@host/torch-1.4.0%2Bcpu-cp37-cp37m-linux_x86_64.whl#sha256=00", "torch==1.4.0"),
+        ("https://host/pear-1.0-py2-none-any.whl", "pear==1.0"),
+        ("https://host/pear-1.0-cp313-abi3-linux_x86_64.whl", "pear==1.0"),
+        ("https://host/pear-1.0-cp311-cp311-linux_x86_64.whl", None),
+        ("https://host/pear-1.0-cp38-abi3-linux_x86_64.whl", None),
+        ("https://host/pear-1.0-py2.py3-none-any.whl", None),
+        ("https://host/pear-1.0.tar.gz", None),
+        ("git+https://host/pear.git", None),
+        ("pear==1.0", None),
+    ],
+)
+def test_a_wheel_for_another_python_is_a_pin(line: str, pin: str | None) -> None:
+    assert of_foreign_wheel(line, "3.11.7") == pin
 
 
 def test_gpu_packages() -> None:

@@ -52,6 +52,25 @@ def test_warnings_are_not_the_error(uv: Stand) -> None:
     assert unsatisfied.value.message == "Because a."
 
 
+@pytest.mark.parametrize(
+    ("tags", "end"),
+    [
+        (
+            "`cp27m`, `cp36m`",
+            "`cp36m`. cntk was last built for Python 3.6 and is not kept up any more: use another package",
+        ),
+        ("`cp36m`, `cp39`", "`cp39`"),
+        ("`cp36m`, `abi3`", "`abi3`"),
+    ],
+)
+def test_what_was_given_up_long_ago_is_called_that(uv: Stand, tags: str, end: str) -> None:
+    found = f"we only found wheels for `cntk` (v2.6) with the following Python ABI tags: {tags}"
+    hint = f"hint: You require CPython 3.11 (`cp311`), but {found}"
+    with pytest.raises(Unsatisfied) as unsatisfied:
+        uv(f"cat >&2 <<'EOF'\nerror: Because a.\n\n{hint}\nEOF\nexit 1").freeze("python")
+    assert unsatisfied.value.message.removesuffix(" in its place.").endswith(end)
+
+
 def test_a_program_that_does_not_end_is_ended(uv: Stand) -> None:
     with pytest.raises(IndexAway, match="TRAINYARD_BUILD_DEADLINE"):
         uv("sleep 60", until=0.0).freeze("python")

@@ -159,6 +159,17 @@ def test_liblinear_with_several_classes(job: Job) -> None:
         assert line in output.splitlines()
 
 
+@needs("torch", "mlflow")
+def test_a_model_that_mlflow_logs_without_an_example_is_kept_whole(job: Job) -> None:
+    output = job(
+        "import torch, mlflow.pytorch\n"
+        "mlflow.pytorch.save_model(torch.nn.Linear(2, 1), 'model')\n"
+        "print(mlflow.pytorch.load_model('model')(torch.ones(1, 2)).shape)\n"
+    )
+    assert "trainyard: torch: mlflow.pytorch keeps the model whole (serialization_format='pickle'), as it" in output
+    assert "torch.Size([1, 1])" in output
+
+
 @needs("torch")
 def test_old_torch(job: Job, tmp_path: Path) -> None:
     output = job(

@@ -24,7 +24,8 @@ from trainyard.client.home import disk_is_full
 from trainyard.contract import logs
 from trainyard.contract.attempts import AgentOrder, JobContext, NodeEnded, Orders
 from trainyard.contract.frames import Frame
-from trainyard.contract.runs import RunError, RunSpec
+from trainyard.contract.runs import EnvironmentSpec, RunError, RunSpec
+from trainyard.environments import container
 from trainyard.environments.container import Mount
 from trainyard.launchers.base import Process
 from trainyard.launchers.mpi import REMOTE_SHELL
@@ -54,6 +55,7 @@ class Crew:
     guarded: readonly.Guarded | None = None  # what the processes may only read, without a container
     launcher: str = ""
     of_many: bool = False  # ranks, over all nodes
+    environment: EnvironmentSpec = field(default_factory=EnvironmentSpec)
 
     def __post_init__(self) -> None:
         self.starts = RankStarts(self.place.own())
@@ -67,6 +69,7 @@ class Crew:
     ) -> RunError | None:
         self.contained = contained
         spec = orders.spec or RunSpec()
+        self.environment = spec.environment
         self.launcher, self.of_many = spec.launcher, len(orders.peers) * len(_ranks(processes)) > 1
         if spec.command is None and spec.script and not verdict.script_exists(self.place.working, spec.script):
             return verdict.of_missing_script(spec.script, self.order.node)
@@ -229,12 +232,18 @@ class Crew:
         return self._failed(found[0][0], logs.of_rank(found[0][0]), found[0][1], False) if found else None
 
     def _failed(self, rank: int, log: str, code: int, memory_ran_out: bool) -> NodeEnded:
-        ended = verdict.Ended(rank, code, last_lines(self.place.stream(log)), log)
+        managed = self.environment.user_managed
+        lines, image = last_lines(self.place.stream(log)), self._unused_image()
+        ended = verdict.Ended(rank, code, lines, log, user_managed=managed, image=image)
         full = disk_is_full(self.place.work)
         if self.processes.any_running():
             self.processes.end(GRACE_S)
         error = verdict.of_process(ended, self.order.node, memory_ran_out=memory_ran_out, disk_is_full=full)
         return NodeEnded(code, error, taken_along=verdict.was_taken_along(ended.last_lines))
+
+    def _unused_image(self) -> str | None:
+        wish = container.wish_of(self.environment.definition) if self.contained is None else None
+        return None if wish is None else wish.image or "of its Dockerfile"
 
     def _context(self, orders: Orders, rank: int) -> JobContext:
         shared = self.order.endpoint is None

@@ -89,6 +89,8 @@ class Ended:
     code: int
     last_lines: tuple[str, ...]
     log: str
+    user_managed: bool = False  # its interpreter was there before, and nothing was installed for the run
+    image: str | None = None  # that its environment names, where it ran without a container all the same
 
 
 def of_process(ended: Ended, node: int, *, memory_ran_out: bool, disk_is_full: bool = False) -> RunError | None:
@@ -111,11 +113,8 @@ def _reason(ended: Ended, memory_ran_out: bool, disk_is_full: bool) -> tuple[str
         if said or seen.get(known.code, False):
             return known.code, known.message
     if ended.last_lines and ended.last_lines[-1].startswith(_NO_MODULE):
-        return "UserScriptFailed", (
-            f"The run's interpreter has no module {ended.last_lines[-1].removeprefix(_NO_MODULE)}. Give the run an "
-            "environment that has it, or a user-managed one (environment.python.user_managed_dependencies = True), "
-            "which is the interpreter you submit with. A module of your own must be in the source directory."
-        )
+        module = ended.last_lines[-1].removeprefix(_NO_MODULE)
+        return "UserScriptFailed", f"The run's interpreter has no module {module}. {_where_from(ended)}"
     if ended.code < 0:
         hint = _HINTS.get(-ended.code, _DEFAULT_HINT)
         return "UserScriptKilled", f"The script was killed by {_signal_name(-ended.code)}. {hint}"
@@ -125,6 +124,24 @@ def _reason(ended: Ended, memory_ran_out: bool, disk_is_full: bool) -> tuple[str
         )
     why = f"The end of {ended.log} says why." if ended.last_lines else "It wrote nothing: have it print more."
     return "UserScriptFailed", f"The script ended with exit code {ended.code}. {why}"
+
+
+def _where_from(ended: Ended) -> str:
+    """Of a module that is missing."""
+    listed = "list its package in environment.python.conda_dependencies, with user_managed_dependencies = False"
+    if ended.user_managed and ended.image:
+        return (
+            f"The environment leaves its packages to the image {ended.image}, which was not used, as no Docker or "
+            f"Podman engine answers here. Start one; or {listed}."
+        )
+    if ended.user_managed:
+        said = f"The environment is user-managed, so nothing was installed: install it there, or {listed}."
+    else:
+        said = (
+            "Give the run an environment that has it, or a user-managed one "
+            "(environment.python.user_managed_dependencies = True), which is the interpreter you submit with."
+        )
+    return f"{said} A module of your own must be in the source directory."
 
 
 def was_taken_along(lines: Sequence[str]) -> bool:

@@ -151,7 +151,7 @@ def _submit(place: Place, what: _What, how: _How) -> HyperDriveRun:
         primary_metric_name=metric,
         primary_metric_goal=PrimaryMetricGoal(goal),
         max_total_runs=how.most,
-        max_concurrent_runs=None if how.at_once is None else min(how.at_once, how.most),
+        max_concurrent_runs=how.at_once,
         max_duration_minutes=how.minutes,
         policy=_policy(how.stop),
         run_config=config,

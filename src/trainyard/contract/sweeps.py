@@ -149,7 +149,7 @@ def check_sweep(spec: SweepSpec) -> None:
         )
     _whole(spec.max_total_runs, "max_total_runs", 1, MAX_TOTAL_RUNS)
     if spec.max_concurrent_runs is not None:
-        _whole(spec.max_concurrent_runs, "max_concurrent_runs", 1, spec.max_total_runs)
+        _whole(spec.max_concurrent_runs, "max_concurrent_runs", 1)
     _whole(spec.max_duration_minutes, "max_duration_minutes", 1, MAX_DURATION_MINUTES)
     if len(spec.resume_from) > MOST_PARENTS:
         raise InvalidSweep(f"resume_from has {len(spec.resume_from)} sweeps. Give at most {MOST_PARENTS}.")

@@ -12,7 +12,7 @@ from trainyard.environments.credentials import redacted
 from trainyard.environments.hashes import with_hashes_of
 from trainyard.environments.locks import Lock
 from trainyard.environments.names import normalised
-from trainyard.environments.pins import pinned, refusal
+from trainyard.environments.pins import of_foreign_wheel, pinned, refusal
 from trainyard.environments.plan import no_python
 from trainyard.environments.request import Interpreter, platform
 from trainyard.environments.resolve import Resolver
@@ -50,7 +50,7 @@ class Fresh:
 
     def _with_pip(self, wanted: Wanted, resolver: Resolver, conda: tuple[tuple[str, str], ...] = ()) -> Made:
         """The pip part, installed into the folder; `conda`: the packages that are in it already."""
-        notes: tuple[str, ...] = ()
+        wanted, notes = self._without_foreign_wheels(wanted, resolver.python.version)
         for _ in range(len(wanted.requirements) + 1):  # each round takes one package that does not build out
             try:
                 lock, said = self._resolve(resolver, wanted)
@@ -65,6 +65,16 @@ class Fresh:
                 instead = set(wanted.requirements) - set(before.requirements)
                 self.site.log(f"{name} does not build here; trying {', '.join(instead)}.")
         raise EnvironmentRefused("Too many packages do not build from source here. Name versions that have wheels.")
+
+    def _without_foreign_wheels(self, wanted: Wanted, python: str) -> tuple[Wanted, tuple[str, ...]]:
+        """A file for another Python gives way, where pins may, to the package that is in it."""
+        if not wanted.relax:
+            return wanted, ()
+        pinned = {line: pin for line in wanted.requirements if (pin := of_foreign_wheel(line, python))}
+        notes = [f"A wheel that is named by its address is not for Python {python}: {it}." for it in pinned.values()]
+        for note in notes:
+            self.site.log(note)
+        return replace(wanted, requirements=tuple(pinned.get(it, it) for it in wanted.requirements)), tuple(notes)
 
     def _resolve(self, resolver: Resolver, wanted: Wanted) -> tuple[Lock, tuple[str, ...]]:
         python = resolver.python

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_version
+from packaging.tags import Tag
+from packaging.utils import InvalidWheelFilename, canonicalize_version, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from trainyard.environments.names import WITH_GPU, WITHOUT_GPU, normalised
@@ -51,6 +53,29 @@ def pinned(requirement: str) -> Requirement | None:
     except InvalidRequirement:
         return None
     return parsed if parsed.specifier and not parsed.url else None
+
+
+def of_foreign_wheel(line: str, python: str) -> str | None:
+    """What is at the address of a wheel for other Pythons, as a pin; None for all else."""
+    _, found, address = line.rpartition("://")
+    if not found:
+        return None
+    try:
+        name, version, _, tags = parse_wheel_filename(unquote(urlsplit(f"https://{address}").path.rpartition("/")[2]))
+    except InvalidWheelFilename:
+        return None
+    fits = any(_fits(tag, python) for tag in tags)
+    return None if fits else f"{name}=={version.public}"
+
+
+def _fits(tag: Tag, python: str) -> bool:
+    major, minor = map(int, python.split(".")[:2])
+    found = re.fullmatch(r"(py|cp)(\d)(\d*)", tag.interpreter)
+    if found is None or int(found[2]) != major:
+        return False
+    if found[1] == "py" or tag.abi == "abi3":
+        return int(found[3] or 0) <= minor
+    return int(found[3] or minor) == minor
 
 
 def version_named(requirement: Requirement) -> str:

@@ -25,8 +25,10 @@ _NETWORK = re.compile(
 )
 _TURNED_AWAY = re.compile(r"An index URL \((\S+)\) could not be queried due to [^(]*\((\d+ [^)]+)\)")
 _EXACT = re.compile(r"^([A-Za-z0-9][\w.-]*)==(?=[^\s=+]+(?:\s|$))", re.M)  # to == a build 1.0+cpu is a 1.0 too
+_TAGS = re.compile(r"only found wheels for `([^`]+)` .*?with the following Python ABI tags?: ((?:`[^`]+`(?:, )?)+)")
 _NEEDS_OLD_TOOLS = "No module named 'pkg_resources'"  # which setuptools has not any more
 _OLD_TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "old_tools.txt")
+_LONG_AGO = (3, 8)  # what was kept up until then has wheels for a Python that is still to be had
 _NO_SPACE = ("No space left on device", "os error 28", "Disk quota exceeded", "os error 122", "File too large")
 
 
@@ -226,7 +228,23 @@ def _sentence(said: str) -> str:
     text = re.sub(r"^hint: Wheels are required.*$", "", text, flags=re.M)  # our way of asking, not the user's wish
     text = re.sub(r"\n+hint: ", " Hint: ", text)
     text = re.sub(r"\s*\n\s*", " ", text).strip()
-    return text if len(text) <= 3000 else text[:3000] + " …"
+    text = text if len(text) <= 3000 else text[:3000] + " …"
+    given_up = _given_up(text)
+    return f"{text.rstrip('. ')}. {given_up}" if given_up else text
+
+
+def _given_up(text: str) -> str:
+    """What has wheels for Pythons of long ago alone will get no others."""
+    if (found := _TAGS.search(text)) is None:
+        return ""
+    versions = [re.fullmatch(r"cp(\d)(\d+)\w*", tag) for tag in re.findall("`([^`]+)`", found[2])]
+    newest = max(((int(it[1]), int(it[2])) for it in versions if it is not None), default=(0, 0))
+    if None in versions or newest >= _LONG_AGO:
+        return ""
+    return (
+        f"{found[1]} was last built for Python {newest[0]}.{newest[1]} and is not kept up any more: use another "
+        "package in its place."
+    )
 
 
 def _last_words(said: str) -> str:

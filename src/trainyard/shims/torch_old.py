@@ -1,4 +1,4 @@
-"""Old PyTorch: whole models in files, and `loss.data[0]`."""
+"""Old PyTorch: whole models in files, also in MLflow's, and `loss.data[0]`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def install() -> None:
     after_import("torch", _apply)
+    after_import("mlflow.pytorch", _logged_whole)
 
 
 def _apply(torch: ModuleType) -> None:
@@ -50,6 +51,29 @@ def _load(torch: Any) -> None:
             return original(f, *arguments, **dict(given, weights_only=False))
 
     torch.load = load
+
+
+def _logged_whole(flavor: Any) -> None:
+    """MLflow 3 writes a model as the graph of what it does with an example. A script of its time gives none, and was
+    written for the pickle of the model, which is still to be had."""
+    import functools
+    import inspect
+
+    def whole(original: Any) -> Any:
+        @functools.wraps(original)
+        def write(*arguments: Any, **given: Any) -> Any:
+            said = any(given.get(name) for name in ("serialization_format", "export_model"))
+            if not said and given.get("input_example") is None:
+                did("torch", "mlflow.pytorch keeps the model whole (serialization_format='pickle'), as it used to.")
+                given["serialization_format"] = "pickle"
+            return original(*arguments, **given)
+
+        return write
+
+    for name in ("log_model", "save_model"):
+        original = getattr(flavor, name)
+        if "serialization_format" in inspect.signature(original).parameters:
+            setattr(flavor, name, whole(original))
 
 
 def trusted() -> list[str]:

@@ -6,6 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
+from trainyard.client.retention import Retention
+from trainyard.contract.retention import Deletion
 from trainyard.contract.sweeps import Goal, SweepChild, SweepRecord, SweepSpec
 from trainyard.sdk.environments.environment import Environment
 from trainyard.sdk.errors import TrainingException
@@ -132,7 +134,7 @@ def test_what_the_sdk_refuses_is_refused(tmp_path):
     bayesian = BayesianParameterSampling({"lr": uniform(0, 1)})
     refused(lambda: config(tmp_path, bayesian, policy=MedianStoppingPolicy()), "no early termination policy")
     refused(lambda: config(tmp_path, run_config=None), "exactly one of estimator and run_config")
-    refused(lambda: config(tmp_path, max_total_runs=2, max_concurrent_runs=3), "max_concurrent_runs is 3")
+    refused(lambda: config(tmp_path, max_concurrent_runs=0), "max_concurrent_runs is 0")
     refused(lambda: config(tmp_path, primary_metric_goal="best"), "Use PrimaryMetricGoal.MAXIMIZE")
     refused(lambda: config(tmp_path, {"lr": uniform(0, 1)}), "hyperparameter_sampling is a dict")
     refused(lambda: config(tmp_path, resume_from="HD_1"), "resume_from has a str")
@@ -260,6 +262,8 @@ def test_an_earlier_sweep_competes_and_another_goal_is_refused(workspace, tmp_pa
     other = config(tmp_path, good, resume_from=[first], primary_metric_goal=PrimaryMetricGoal.MINIMIZE)
     with pytest.raises(HyperDriveConfigException, match="give both the same primary_metric_name"):
         Experiment(workspace, "sweeps").submit(other)
+    Retention(workspace._connection.http, workspace._workspace_id_internal).delete(Deletion((first.id,), dry_run=False))
+    assert second.get_best_run_by_primary_metric().id == f"{second.id}_0"
 
 
 def test_a_canceled_sweep_takes_its_children_along(workspace, tmp_path):

@@ -146,6 +146,17 @@ def test_a_metric_that_nobody_logs_is_said_while_children_run(yard) -> None:
     assert "HD_1_0 has been running for a while, and it logged 'loss'." in warning
 
 
+def test_a_metric_that_was_only_ever_nan_is_not_called_unlogged(yard) -> None:
+    yard.create(max_total_runs=2)
+    yard.look()
+    yard.ends(0, float("nan"))
+    yard.look()
+    yard.logs(1, 0.5, name="loss")
+    yard.ends(1)
+    yard.look()
+    assert yard.run()["warnings"] == []
+
+
 def test_nan_and_infinity_are_no_best_values(yard) -> None:
     yard.create(max_total_runs=2)
     yard.look()
@@ -212,6 +223,14 @@ def test_more_at_once_than_the_target_has_room_for_is_said_and_held_back(yard) -
     assert len(yard.states()) == 2  # one runs, one is there when its node is free
 
 
+def test_more_at_once_than_there_are_runs_is_as_many_as_there_are(yard) -> None:
+    shape = {"name": "cpu", "max_nodes": 3, "vm_size": "STANDARD_D1"}
+    yard.call("POST", f"{yard.url}/computes", shape)
+    yard.create(run={"script": "train.py", "target": "cpu"}, max_total_runs=3, max_concurrent_runs=20)
+    yard.look()
+    assert (yard.run()["warnings"], len(yard.states())) == ([], 3)
+
+
 def test_a_grid_that_is_smaller_than_max_total_runs_ends_when_it_is_through(yard) -> None:
     yard.create(sampling="GRID", space={"a": ["choice", [[1, 2]]]}, max_total_runs=10, max_concurrent_runs=5)
     yard.look()
@@ -246,6 +265,16 @@ def test_the_same_sweep_sent_twice_is_one(yard) -> None:
     assert len(yard.states()) == 2
 
 
+def test_another_sweep_under_the_same_id_is_refused(yard) -> None:
+    yard.create()
+    for changes in ({"max_total_runs": 5}, {"space": {"lr": ["uniform", [0, 2]]}}, {"run": {"script": "other.py"}}):
+        answer = yard.create(**changes)
+        assert (answer.status, answer.json["error"]["message"]) == (
+            409,
+            "Run 'HD_1' exists already. Choose another run_id, or leave it out.",
+        )
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -258,7 +287,7 @@ def test_the_same_sweep_sent_twice_is_one(yard) -> None:
         ({"space": {"lr": ["uniform", [1, 0]]}}, "goes from 1 to 0. Swap them"),
         ({"space": {"lr": 0.1}}, "not an expression"),
         ({"max_total_runs": 0}, "max_total_runs is 0"),
-        ({"max_concurrent_runs": 9}, "max_concurrent_runs is 9"),
+        ({"max_concurrent_runs": 0}, "max_concurrent_runs is 0"),
         ({"metric": ""}, "primary_metric_name is empty"),
         ({"policy": "TruncationSelection", "policy_properties": {}}, "truncation_percentage is None"),
     ],

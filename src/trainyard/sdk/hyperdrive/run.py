@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TextIO
 
+from trainyard.contract.errors import NotFound
 from trainyard.contract.runs import HYPERDRIVE, RunRecord
 from trainyard.contract.states import RunState
 from trainyard.contract.sweeps import SWEEP_LOG, Goal, SweepChild, SweepRecord
-from trainyard.sdk.errors import TrainingException
+from trainyard.sdk.errors import ServiceException, TrainingException
 from trainyard.sdk.hyperdrive.errors import HyperDriveNotImplementedException
 from trainyard.sdk.runs.run import Run
 
@@ -92,15 +93,24 @@ class HyperDriveRun(Run):
         return self._experiment.workspace._clients.sweeps.get(self._run_id)
 
     def _sweeps(self, with_earlier: bool) -> list[SweepRecord]:
-        """This one, and those it goes on from."""
-        found: dict[str, SweepRecord] = {}
-        wanted = [self._run_id]
+        """This one, and those it goes on from; what was deleted since is forgotten."""
+        sweep = self._sweep()
+        found = {sweep.run_id: sweep}
+        wanted = list(sweep.spec.resume_from) if with_earlier else []
         while wanted:
             run_id = wanted.pop()
-            if run_id not in found:
-                found[run_id] = self._experiment.workspace._clients.sweeps.get(run_id)
-                wanted += found[run_id].spec.resume_from if with_earlier else ()
+            if run_id not in found and (earlier := self._earlier(run_id)) is not None:
+                found[run_id] = earlier
+                wanted += earlier.spec.resume_from
         return list(found.values())
+
+    def _earlier(self, run_id: str) -> SweepRecord | None:
+        try:
+            return self._experiment.workspace._clients.sweeps.get(run_id)
+        except ServiceException as error:
+            if isinstance(error.inner_exception, NotFound):
+                return None
+            raise
 
     def _follow(self, out: TextIO, show: bool | list[int]) -> RunRecord:
         """On a terminal a table that is drawn anew; elsewhere the sweep's log and the table at the end."""

@@ -32,11 +32,19 @@ class Seen:
     error: RunError | None
 
 
-def begin(tx: Connection, context: Context, principal: Principal, workspace_id: str, new: NewRun, run: RunSpec) -> int:
+def begin(
+    tx: Connection,
+    context: Context,
+    principal: Principal,
+    workspace_id: str,
+    new: NewRun,
+    run: RunSpec,
+    asked: Any,
+) -> int:
     """A run that is open at once and waits for nothing; `run` is what its children will be, and says where. Answers its
-    key. A resend finds the run there already."""
+    key. A resend, one that has the same `asked`, finds the run there already."""
     service.check_spec(tx, context, workspace_id, run)
-    record = service.create_run(tx, context, principal, workspace_id, new)
+    record = service.create_run(tx, context, principal, workspace_id, new, asked)
     row = run_row(tx, workspace_id, record.run_id)
     if RunState(row.state) is RunState.NOT_STARTED:
         tx.execute(update(runs).where(runs.c.key == row.key).values(target=run.target, nodes=run.nodes))

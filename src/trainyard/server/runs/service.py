@@ -54,17 +54,22 @@ _SUBMITTED = runs.c.spec.is_not(None) | (runs.c.type == HYPERDRIVE)
 _EVENTS = select(runs.c.events).where(runs.c.key == bindparam("key"))
 
 
-def create_run(tx: Connection, context: Context, principal: Principal, workspace_id: str, new: NewRun) -> RunRecord:
-    """Accept a run: after the commit it is never lost. A resend of the same request answers the same run."""
-    row = accept_run(tx, context, principal, workspace_id, new)
+def create_run(
+    tx: Connection, context: Context, principal: Principal, workspace_id: str, new: NewRun, asked: Any = None
+) -> RunRecord:
+    """Accept a run: after the commit it is never lost. A resend of the same request answers the same run. `asked`: what
+    else is part of the request."""
+    row = accept_run(tx, context, principal, workspace_id, new, asked)
     return to_records(tx, [row], context.settings.folder("spool"), whole=True)[0]
 
 
-def accept_run(tx: Connection, context: Context, principal: Principal, workspace_id: str, new: NewRun) -> RunRow:
+def accept_run(
+    tx: Connection, context: Context, principal: Principal, workspace_id: str, new: NewRun, asked: Any = None
+) -> RunRow:
     """The same, for those who need no record of it."""
     run_id = new.run_id or new_run_id(new.experiment, context.clock() / SECOND)
     check_name("a run", run_id)
-    request = hashlib.sha256(json.dumps(to_json(replace(new, run_id=run_id)), sort_keys=True).encode()).hexdigest()
+    request = _digest(to_json(replace(new, run_id=run_id)), *([] if asked is None else [asked]))
     if (known := find_run_row(tx, workspace_id, run_id)) is not None:
         if known.request == request:
             return known
@@ -114,6 +119,10 @@ def accept_run(tx: Connection, context: Context, principal: Principal, workspace
     if first is not RunState.NOT_STARTED:
         row = Writer(tx, context.authenticator, now, principal.name).move(row, first, reason)
     return row
+
+
+def _digest(*asked: Any) -> str:
+    return hashlib.sha256("\n".join(json.dumps(each, sort_keys=True) for each in asked).encode()).hexdigest()
 
 
 def _first_state(new: NewRun) -> tuple[RunState, str]:

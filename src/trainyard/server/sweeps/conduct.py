@@ -47,6 +47,7 @@ _WRITE = update(sweeps).where(
     sweeps.c.run_key == bindparam("old_key"), sweeps.c.open.is_(True), sweeps.c.started == bindparam("old_started")
 )
 _ADD = insert(sweep_children)
+_RUN_KEYS = select(sweep_children.c.run_key).where(sweep_children.c.sweep_key == bindparam("old_key"))
 _CLOSE = update(sweep_children).where(
     sweep_children.c.sweep_key == bindparam("old_key"), sweep_children.c.number == bindparam("old_index")
 )
@@ -265,7 +266,7 @@ class Conductor:
         if "silent" in row.said or known.best is not None:
             return
         child, over = self._silent_child(known, outcome, now)
-        if child is None or any(value.reports for value in self._reports(tx, known).values()):
+        if child is None or self._reported(tx, known):
             return
         names = {summary.name for summary in metrics.summaries(tx, [child.run_key])[child.run_key]}
         if over or names:
@@ -282,9 +283,10 @@ class Conductor:
                 return child, False
         return None, False
 
-    def _reports(self, tx: Connection, known: Known) -> dict[int, Any]:
-        keys = [child.run_key for child in known.open.values()]
-        return measured(tx, keys, known.spec.metric, known.spec.goal)
+    def _reported(self, tx: Connection, known: Known) -> bool:
+        """Whether any child, over or not, has logged the metric at all, be it NaN."""
+        keys = tx.execute(_RUN_KEYS, {"old_key": known.key}).scalars()
+        return any(value.reports for value in measured(tx, keys, known.spec.metric, known.spec.goal).values())
 
     def _write_log(self, run_key: int, offset: int, tail: str) -> None:
         """By offset: what is there already is not added again."""

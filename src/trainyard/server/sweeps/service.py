@@ -60,14 +60,13 @@ def create_sweep(tx: Connection, context: Context, principal: Principal, workspa
         properties=new.properties,
         started=False,
     )
-    key = conducted.begin(tx, context, principal, workspace_id, parent, spec.run)
+    key = conducted.begin(tx, context, principal, workspace_id, parent, spec.run, to_json(new.spec))
     if tx.execute(select(sweeps.c.run_key).where(sweeps.c.run_key == key)).first() is None:
         row = run_row_by_key(tx, key)
         now = context.clock()
         lines = journal.line(now, journal.opening(spec, total, seed))
-        for warning in filter(
-            None, (_too_many_at_once(tx, workspace_id, spec), _nothing_learned(tx, workspace_id, spec))
-        ):
+        warnings = (_too_many_at_once(tx, workspace_id, spec, total), _nothing_learned(tx, workspace_id, spec))
+        for warning in filter(None, warnings):
             conducted.warn(tx, row, warning)
             row = run_row_by_key(tx, key)
             lines += journal.line(now, warning)
@@ -189,9 +188,9 @@ def values_of(tx: Connection, run_key: int, metric: str) -> tuple[float, ...]:
     return tuple(float(value) if isinstance(value, int | float) else math.nan for value in values)
 
 
-def _too_many_at_once(tx: Connection, workspace_id: str, spec: SweepSpec) -> str | None:
+def _too_many_at_once(tx: Connection, workspace_id: str, spec: SweepSpec, total: int) -> str | None:
     fits = computes.room(tx, workspace_id, spec.run.target, spec.run.nodes)
-    if spec.max_concurrent_runs is None or spec.max_concurrent_runs <= fits:
+    if spec.max_concurrent_runs is None or min(spec.max_concurrent_runs, total) <= fits:
         return None
     nodes = "one node" if spec.run.nodes == 1 else f"{spec.run.nodes} nodes"
     return (
@@ -201,10 +200,10 @@ def _too_many_at_once(tx: Connection, workspace_id: str, spec: SweepSpec) -> str
 
 
 def _nothing_learned(tx: Connection, workspace_id: str, spec: SweepSpec) -> str | None:
-    trials = earlier_trials(tx, workspace_id, spec)
-    if spec.sampling is not Sampling.BAYESIAN or not trials:
+    if spec.sampling is not Sampling.BAYESIAN:
         return None
-    if any(trial.values and set(spec.space) <= set(trial.parameters) for trial in trials):
+    trials = earlier_trials(tx, workspace_id, spec)
+    if not trials or any(trial.values and set(spec.space) <= set(trial.parameters) for trial in trials):
         return None
     return (
         f"Nothing is learned from {', '.join(spec.resume_from)}: no run there has a value of {spec.metric!r} and all "
