@@ -149,6 +149,20 @@ def test_a_horovod_that_nobody_can_build_is_named_with_the_other_pins(ask: Ask, 
     )
 
 
+def test_a_build_that_is_not_there_gives_way(ask: Ask, built: Make) -> None:
+    made = built(ask("apple==1.3+cu130", "pear", relaxPins=True))
+    assert version_of(made, "apple") == "1.4"
+    assert any("apple==1.3+cu130" in note for note in made.notes)
+
+
+def test_a_builder_with_a_fault_of_its_own_says_it(ask: Ask, refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(*_: object) -> Built:
+        raise KeyError("pear")
+
+    monkeypatch.setattr("trainyard.environments.build.make", fault)
+    assert refused(ask("pear")) == "The builder failed (KeyError: 'pear'). The build's log says where."
+
+
 def test_a_wheel_for_another_python_gives_way_to_its_package(ask: Ask, built: Make) -> None:
     made = built(ask("https://127.0.0.1:9/apple-1.3-cp36-cp36m-linux_x86_64.whl", relaxPins=True))
     assert version_of(made, "apple") == "1.4"

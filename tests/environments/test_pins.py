@@ -8,6 +8,7 @@ from trainyard.environments.pins import (
     Available,
     Lacking,
     alternatives,
+    at_least,
     nearest,
     of_foreign_wheel,
     refusal,
@@ -48,6 +49,12 @@ def test_the_nearest_version(wanted: str, below: str | None, above: str | None, 
 )
 def test_a_wheel_for_another_python_is_a_pin(line: str, pin: str | None) -> None:
     assert of_foreign_wheel(line, "3.11.7") == pin
+
+
+def test_at_least_the_version_of_a_build() -> None:
+    assert at_least("torchvision==0.28.0+cu130") == "torchvision>=0.28.0"
+    assert at_least("apple==1.5.*") == "apple>=1.5"
+    assert at_least("apple>1") is None
 
 
 def test_gpu_packages() -> None:

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from types import FrameType
@@ -80,6 +81,10 @@ def _build(store: Store, request: Request, variables: Mapping[str, str]) -> int:
         if error.errno in FULL:
             return _failed(store, request, DiskFull(store.root))
         return _failed(store, request, EnvironmentRefused(f"The build failed: {error}. Submit it again."))
+    except Exception as error:  # noqa: BLE001 - who leaves without a word is taken for killed, and started again
+        traceback.print_exc()
+        what = f"{type(error).__name__}: {error}"
+        return _failed(store, request, EnvironmentRefused(f"The builder failed ({what}). The build's log says where."))
 
 
 def write_request(store: Store, request: Request) -> None:

@@ -55,6 +55,11 @@ def pinned(requirement: str) -> Requirement | None:
     return parsed if parsed.specifier and not parsed.url else None
 
 
+def without_build(version: str) -> str:
+    """1.0 of 1.0+cu130: nothing is older or newer than a build, and an order knows versions alone."""
+    return version.partition("+")[0]
+
+
 def of_foreign_wheel(line: str, python: str) -> str | None:
     """What is at the address of a wheel for other Pythons, as a pin; None for all else."""
     _, found, address = line.rpartition("://")
@@ -110,7 +115,7 @@ def at_least(requirement: str) -> str | None:
     exact = [spec.version for spec in parsed.specifier if spec.operator in ("==", "===", "~=", "<=")] if parsed else []
     if parsed is None or len(exact) != 1:
         return None
-    parsed.specifier = SpecifierSet(f">={exact[0].removesuffix('.*')}")
+    parsed.specifier = SpecifierSet(f">={without_build(exact[0].removesuffix('.*'))}")
     return str(parsed)
 
 

@@ -258,7 +258,7 @@ class Resolver:
             return None
         requirement = pins.pinned(line)
         assert requirement is not None
-        version = pins.version_named(requirement)
+        version = pins.without_build(pins.version_named(requirement))
         if without_cuda := self._without_cuda().get(normalised(requirement.name)):
             return Lacking(line, Available(requirement.name, without_cuda), filled_in)
         names = (requirement.name, *pins.alternatives(requirement.name, self.gpu))
