@@ -113,6 +113,34 @@ def test_damage_is_seen_by_every_way_of_reading(store: FileStore, tmp_path: Path
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize("way", ["read", "open", "write_to", "lay_out"])
+@pytest.mark.parametrize("size", [5, 2_000_000])
+def test_what_a_read_found_damaged_is_stored_again_when_offered(
+    store: FileStore, tmp_path: Path, way: str, size: int
+) -> None:
+    (tmp_path / "mine").write_bytes(b"x" * size)
+    digest = store.put_file(str(tmp_path / "mine")).digest
+    Path(store.path_of(digest)).write_bytes(b"X" + b"x" * (size - 1))
+    assert store.missing([digest]) == set()  # nobody has read it
+    out = str(tmp_path / "out")
+    ways = {
+        "read": lambda: store.read(digest),
+        "open": lambda: store.open(digest).read(),
+        "write_to": lambda: store.write_to(digest, out),
+        "lay_out": lambda: store.lay_out([(digest, out, 0o644)]),
+    }
+    for _ in range(2):
+        with pytest.raises(DigestMismatch, match="upload the same file again"):
+            ways[way]()
+        assert store.missing([digest]) == {digest}
+    store.put_aside(digest)
+    assert store.missing([digest]) == {digest}
+    store.put_file(str(tmp_path / "mine"))
+    assert store.missing([digest]) == set()
+    assert store.read(digest) == b"x" * size
+    assert os.stat(store.path_of(digest)).st_mode & 0o7777 == 0o600
+
+
 def test_a_blob_cut_short_is_stored_again_when_offered(store: FileStore) -> None:
     store.put_bytes(b"hello")
     os.truncate(os.path.join(store.root, HELLO[:2], HELLO[2:]), 0)

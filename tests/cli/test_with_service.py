@@ -52,6 +52,19 @@ def write(here, text):
     return "job/train.py"
 
 
+def test_a_workspace_of_that_name_is_used_with_the_option_that_the_refusal_names():
+    done = trainyard("workspace", "create", "default")
+    assert done.returncode != 0
+    assert "`trainyard workspace create --exist-ok`" in done.stderr
+    assert said("workspace", "create", "default", "--exist-ok").startswith("Workspace default is there.")
+
+
+def test_a_size_is_refused_as_it_was_written():
+    done = trainyard("compute", "create", "odd", "--vm-size", "nope")
+    assert done.returncode != 0
+    assert "vm_size 'nope' is not a size" in done.stderr
+
+
 def test_several_processes_are_shown_together_or_one_by_one(here):
     script = write(here, "import os; print('rank', os.environ['RANK'])")
     done = trainyard("run", "--torch", "2", script)

@@ -190,6 +190,25 @@ def test_gpu_packages_become_cpu_packages_where_there_is_no_gpu(ask: Ask, built:
     )
 
 
+def test_onnx_comes_along_where_torch_two_takes_the_place_of_torch_one(ask: Ask, built: Make, wheels: Path) -> None:
+    wheel(wheels, "torch", "2.1.0")
+    wheel(wheels, "onnx", "1.15.0", requires=["apple", "protobuf"])
+    wheel(wheels, "protobuf", "4.25.1")
+    made = built(ask("torch==1.4.0", "apple==1.5", relax=True))
+    assert re.findall(r"^\S+==\S+", made.lock, re.M) == [
+        "apple==1.4",  # as it was asked for, though onnx goes with a newer one
+        "torch==2.1.0",
+        "onnx==1.15.0",
+        "protobuf==4.25.1",
+    ]
+    assert version_of(made, "onnx") == "1.15.0"
+    assert made.notes[1:] == (
+        f"torch==1.4.0 cannot be had for Python {made.python}: torch==2.1.0 was installed instead.",
+        "onnx==1.15.0 was installed too: torch.onnx.export of torch 2 needs it.",
+    )
+    assert "onnx" not in built(ask("torch==2.1.0", relax=True)).lock
+
+
 def test_early_releases_come_only_where_there_are_no_others(ask: Ask, built: Make, wheels: Path) -> None:
     wheel(wheels, "fig", "1.0")
     wheel(wheels, "fig", "3.0", requires=["seed==0.6b0"])

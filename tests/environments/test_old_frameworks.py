@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainyard.environments.old_frameworks import brought_along, keras_two, variables, wants_keras_two
+from trainyard.environments.old_frameworks import brought_along, keras_two, variables, wants_keras_two, wants_onnx
 from trainyard.environments.specification import Wanted
 
 TODAY = "tensorflow-cpu==2.21.0 \\\n    --hash=sha256:00\nkeras==3.15.1\nnumpy==2.4.6\n"
@@ -58,3 +58,20 @@ def test_tensorboard_comes_with_a_tensorflow_that_had_it(line: str, brings: bool
 def test_chainer_comes_with_pkg_resources() -> None:
     assert brought_along(Wanted(requirements=("chainer==5.1.0", "numpy"))) == ("setuptools<60",)
     assert brought_along(Wanted(requirements=("Chainer", "tensorflow==1.13.1"))) == ("tensorboard", "setuptools<60")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "lock", "wants"),
+    [
+        (Wanted(requirements=("torch==1.0",)), "torch==2.13.0+cpu\n", True),
+        (Wanted(requirements=("torch>=1.3,<2", "numpy")), "torch==2.13.0\n", True),
+        (Wanted(conda=("pytorch=1.4",)), "torch==2.13.0\n", True),
+        (Wanted(requirements=("torch==1.0", "onnx")), "torch==2.13.0\nonnx==1.19.0\n", False),
+        (Wanted(requirements=("torch==1.13.0",)), "torch==1.13.1\n", False),
+        (Wanted(requirements=("torch==2.0.0",)), "torch==2.13.0\n", False),
+        (Wanted(requirements=("torch>=1.0",)), "torch==2.13.0\n", False),
+        (Wanted(requirements=("tensorflow==1.13.1",)), TODAY, False),
+    ],
+)
+def test_onnx_comes_with_a_torch_that_took_the_place_of_a_torch_one(wanted: Wanted, lock: str, wants: bool) -> None:
+    assert wants_onnx(wanted, lock) is wants

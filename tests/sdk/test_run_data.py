@@ -188,3 +188,30 @@ def test_the_text_of_a_reference_travels_between_processes_as_text(store):
     text = str(DataReference(store, "ref", "b/c"))
     assert pickle.loads(pickle.dumps(text)) == "$AZUREML_DATAREFERENCE_ref"
     assert json.dumps([text]) == '["$AZUREML_DATAREFERENCE_ref"]'
+
+
+def test_other_data_that_was_made_text_still_names_it(store, files, source):
+    out = OutputFileDatasetConfig("out", (store, "o"))
+    given = files.as_named_input("digits").as_mount()
+    spec = spec_of(source, "--in", str(given), f"{out}", given)
+    assert spec.arguments[1] == spec.arguments[3] == "DatasetConsumptionConfig:digits"
+    assert type(spec.arguments[1]) is str
+    assert [(it.name, it.dataset_id) for it in spec.inputs] == [("digits", "id-1")]
+    assert [it.name for it in spec.outputs] == ["out"]
+
+
+def test_data_within_a_text_must_be_named_elsewhere(store, files, source):
+    given = files.as_named_input("digits").as_mount()
+    out = OutputFileDatasetConfig("out", (store, "o"))
+    for text in (f"--in={given}", f"--out={out}", f"--in={files.as_mount()}"):
+        with pytest.raises(UserErrorException, match="as an item of its own"):
+            spec_of(source, "--n", 1, text)
+    with pytest.raises(UserErrorException, match="as an item of its own"):
+        checked(ScriptRunConfig(source, command=f"python train.py {given}"))
+    with pytest.raises(UserErrorException, match="as an item of its own"):
+        spec_of(source, f"--in={files.as_named_input('digit').as_mount()}", given)
+    config = RunConfiguration()
+    config.data["digits"] = given
+    spec = spec_of(source, f"--in={given}", run_config=config)
+    assert spec.arguments == ("--in=DatasetConsumptionConfig:digits",)
+    assert [it.name for it in spec.inputs] == ["digits"]

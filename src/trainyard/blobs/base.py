@@ -1,7 +1,8 @@
 """The blob port: bytes named by their SHA-256.
 
 1. A blob is stored once, whole or not at all, and never changes. Storing what is there already is cheap and no error.
-2. Every read is checked: bytes that are not what their name says raise DigestMismatch, unknown ones UnknownBlob.
+2. Every read is checked: bytes that are not what their name says raise DigestMismatch, unknown ones UnknownBlob. What
+   a read found damaged is missing from then on, and stored again when it is offered again.
 3. A name that is not a digest is refused; it never becomes a path.
 4. What a manifest names is stored before the manifest. So a store that has a manifest has everything below it; whoever
    deletes blobs deletes manifests first.

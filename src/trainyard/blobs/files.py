@@ -2,7 +2,8 @@
 
 Nothing is synced to the disk. What we accepted must outlive us, killed at any moment, and it does: the kernel has it
 once `write` returns, and a blob gets its name by one rename after its last byte. A machine that loses power may lose
-the last seconds; a blob that came back shorter than it was is stored again when it is offered again.
+the last seconds; a blob that came back shorter than it was is stored again when it is offered again. So is one that a
+read found damaged: that read marks its file.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from trainyard.blobs.base import (
 from trainyard.contract.errors import DigestMismatch, DiskFull, UnknownBlob
 
 _SMALL = 1 << 20  # up to here a file passes through memory: hashed first, written only if it is new
+_DAMAGED = stat.S_ISVTX  # the mark: it means nothing on a file, and whoever looks whether a file is there sees it too
 _FICLONE = 0x40049409  # Linux: share the blocks of another file of the same file system
 
 
@@ -78,13 +80,12 @@ class FileStore(BlobStore):
         return digest
 
     def missing(self, digests: Iterable[str]) -> set[str]:
-        return {digest for digest in digests if not os.path.exists(self._path(digest)) and not self._took_back(digest)}
+        return {digest for digest in digests if self._whole(digest) is None}
 
     def read(self, digest: str) -> bytes:
         with self._opened(digest) as file:
             data = file.read()
-        if (found := hashlib.sha256(data).hexdigest()) != digest:
-            raise DigestMismatch(digest, found)
+            _check(file.fileno(), digest, hashlib.sha256(data).hexdigest())
         return data
 
     def open(self, digest: str) -> IO[bytes]:
@@ -96,9 +97,7 @@ class FileStore(BlobStore):
 
     def write_to(self, digest: str, path: str, mode: int = 0o644) -> None:
         with self._opened(digest) as source, replacing(path) as fd:
-            found = self._copy(source.fileno(), fd)
-            if found.digest != digest:
-                raise DigestMismatch(digest, found.digest)
+            _check(source.fileno(), digest, self._copy(source.fileno(), fd).digest)
             os.fchmod(fd, mode)
 
     def lay_out(self, files: Sequence[tuple[str, str, int]]) -> None:
@@ -170,11 +169,9 @@ class FileStore(BlobStore):
             return self.write_to(digest, path, mode)
         try:
             with self._opened(digest) as source:
-                found = self._copy(source.fileno(), fd)
+                _check(source.fileno(), digest, self._copy(source.fileno(), fd).digest)
         finally:
             os.close(fd)
-        if found.digest != digest:
-            raise DigestMismatch(digest, found.digest)
         return None
 
     def _put_small(self, fd: int) -> Blob:
@@ -218,10 +215,18 @@ class FileStore(BlobStore):
         return Blob(seen.hexdigest(), size)
 
     def _has(self, digest: str, size: int) -> bool:
+        there = self._whole(digest)
+        return there is not None and there.st_size == size
+
+    def _whole(self, digest: str) -> os.stat_result | None:
+        """None: it is not stored, or known to be damaged and wanted again."""
         try:
-            return os.stat(self._path(digest)).st_size == size
+            there = os.stat(self._path(digest))
         except FileNotFoundError:
-            return self._took_back(digest) and os.stat(self._path(digest)).st_size == size
+            if not self._took_back(digest):
+                return None
+            there = os.stat(self._path(digest))
+        return None if there.st_mode & _DAMAGED else there
 
     def _new_file(self) -> tuple[int, str]:
         try:
@@ -279,13 +284,22 @@ class _Checked(io.RawIOBase):
         view = memoryview(buffer)
         count = self._file.readinto(view) or 0
         self._seen.update(view[:count])
-        if count == 0 and len(view) and (found := self._seen.hexdigest()) != self._digest:
-            raise DigestMismatch(self._digest, found)
+        if count == 0 and len(view):
+            _check(self._file.fileno(), self._digest, self._seen.hexdigest())
         return count
 
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _check(fd: int, digest: str, found: str) -> None:
+    """What was read of the blob that is open as `fd`. A damaged one is marked: this very file, not one that has taken
+    its place since."""
+    if found != digest:
+        with contextlib.suppress(OSError):  # another user's, or a disk that became read-only
+            os.fchmod(fd, stat.S_IMODE(os.fstat(fd).st_mode) | _DAMAGED)
+        raise DigestMismatch(digest, found)
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -314,7 +314,8 @@ class DigestMismatch(TrainyardError):
 
     def __init__(self, digest: str, found: str) -> None:
         super().__init__(
-            f"Content named {digest[:16]}… has digest {found[:16]}…: it was damaged on its way or on disk."
+            f"Content named {digest[:16]}… has digest {found[:16]}…: it was damaged on its way or on disk. Register or "
+            "upload the same file again: that replaces it."
         )
 
 

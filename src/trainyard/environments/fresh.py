@@ -12,7 +12,7 @@ from trainyard.environments.credentials import redacted
 from trainyard.environments.hashes import with_hashes_of
 from trainyard.environments.locks import Lock
 from trainyard.environments.names import normalised
-from trainyard.environments.pins import of_foreign_wheel, pinned, refusal
+from trainyard.environments.pins import of_foreign_wheel, pinned, refusal, versions_in, without
 from trainyard.environments.plan import no_python
 from trainyard.environments.request import Interpreter, platform
 from trainyard.environments.resolve import Resolver
@@ -91,8 +91,9 @@ class Fresh:
         there = "\n".join([*resolver.there, resolved.lock])
         lines = resolved.lock + (horovod.additions(self.site.uv, python.path, there) if built else "")
         lines = self._with_keras_two(wanted, lines, python.path)
+        lines, beside = self._with_onnx(wanted, lines, resolver)
         lines = with_hashes_of(wanted, lines)
-        return Lock(python.version, platform(), (), built, lines), (*notes, *resolved.notes)
+        return Lock(python.version, platform(), (), built, lines), (*notes, *resolved.notes, *beside)
 
     def _with_keras_two(self, wanted: Wanted, lines: str, python: str) -> str:
         if not old_frameworks.wants_keras_two(wanted, lines):
@@ -103,6 +104,21 @@ class Fresh:
         except Unsatisfied:
             self.site.log(f"{line} cannot be had: scripts of Keras 2 will meet Keras 3.")
             return lines
+
+    def _with_onnx(self, wanted: Wanted, lines: str, resolver: Resolver) -> tuple[str, tuple[str, ...]]:
+        """And a note, if it came along: with what it needs, and nothing that is there changed for it."""
+        there = versions_in("\n".join([*resolver.there, lines]))
+        if not old_frameworks.wants_onnx(wanted, lines) or "onnx" in there:
+            return lines, ()
+        fixed = [f"{name}=={version}" for name, version in there.items()]
+        try:
+            found = self.site.uv.compile(["onnx"], resolver.python.path, constraints=fixed)
+        except Unsatisfied:
+            self.site.log("onnx cannot be had beside these packages: torch.onnx.export will not work.")
+            return lines, ()
+        note = f"onnx=={versions_in(found)['onnx']} was installed too: torch.onnx.export of torch 2 needs it."
+        self.site.log(note)
+        return lines + "\n" + without(found, there), (note,)
 
     def _from_channels(self, wanted: Wanted, channels: list[str]) -> Made:
         away = [it for it in map(conda.address, wanted.channels) if it not in channels]

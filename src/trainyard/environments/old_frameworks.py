@@ -1,8 +1,9 @@
 """Frameworks that are newer than what was asked for: what a job gets beside them so that its script still runs. Pure.
 
 TensorFlow 2.16 and later bring Keras 3, and 2.21 and later no TensorBoard. Where an older one was asked for, Keras 2 is
-put beside it (the package tf-keras), TensorBoard too, and the job's helpers for old scripts are switched on. Chainer
-takes for granted what came with every Python of its time.
+put beside it (the package tf-keras), TensorBoard too, and the job's helpers for old scripts are switched on. PyTorch 2
+exports to ONNX with the package onnx, which PyTorch 1 did without: it is put beside one that took the place of such.
+Chainer takes for granted what came with every Python of its time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-inte
 _WITH_HELPERS = frozenset({*TENSORFLOW, "keras", "numpy", "scikit-learn", "torch"})
 _FIRST_WITH_KERAS_3 = Version("2.16")
 _FIRST_WITHOUT_TENSORBOARD = "2.21"
+_FIRST_WITHOUT_ONNX = "2.0"  # of torch
 _USE_PKG_RESOURCES = frozenset({"chainer"})
 _PKG_RESOURCES = "setuptools<60"  # 81 lost it; from 60 on its own distutils stands before the one that old NumPy wants
 _USES_KERAS_2 = {"TF_USE_LEGACY_KERAS": "1"}
@@ -46,6 +48,15 @@ def keras_two(lock: str) -> str:
     version = _keras_three(lock)
     assert version is not None, "asked only where there is one"
     return f"tf-keras=={version.major}.{version.minor}.*"
+
+
+def wants_onnx(wanted: Wanted, lock: str) -> bool:
+    """Whether the package onnx belongs beside the resolved packages: a newer torch took the place of a torch 1."""
+    there = versions_in(lock)
+    if "torch" not in there or "onnx" in there or _older(there["torch"], _FIRST_WITHOUT_ONNX):
+        return False
+    pins = (pinned(line) for line in _asked(wanted))
+    return any(pin and normalised(pin.name) == "torch" and _ends_before(pin, _FIRST_WITHOUT_ONNX) for pin in pins)
 
 
 def variables(wanted: Wanted, lock: str) -> dict[str, str]:
@@ -94,8 +105,11 @@ def _is_before_keras_three(requirement: Requirement) -> bool:
 
 def _is_before(requirement: Requirement, first: str) -> bool:
     """A pin of TensorFlow that no release from `first` on fits."""
-    if normalised(requirement.name) not in TENSORFLOW:
-        return False
+    return normalised(requirement.name) in TENSORFLOW and _ends_before(requirement, first)
+
+
+def _ends_before(requirement: Requirement, first: str) -> bool:
+    """A pin that no release from `first` on fits."""
     exact = [spec.version for spec in requirement.specifier if spec.operator in ("==", "~=", "===")]
     return all(_older(version, first) for version in exact) if exact else not requirement.specifier.contains("2.99")
 

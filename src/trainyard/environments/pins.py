@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -158,6 +158,12 @@ def versions_in(lock: str) -> dict[str, str]:
     """Name → version of a lock's lines."""
     found = re.findall(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?==([^\s;\\]+)", lock, re.M)
     return {normalised(name): version for name, version in found}
+
+
+def without(lock: str, names: Container[str]) -> str:
+    """A lock's lines but those of `names`."""
+    parts = re.split(r"^(?=\S)", lock, flags=re.M)
+    return "".join(part for part in parts if next(iter(versions_in(part)), None) not in names)
 
 
 def _in_short(said: str) -> str:

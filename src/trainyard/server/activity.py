@@ -18,12 +18,13 @@ class Activity:
 
 class Pulse:
     """Heartbeats. They are too many for rows, and after a restart the agents are heard again within seconds. And what
-    agents say of the start of ranks, until all have said it."""
+    agents say of the start of ranks, until it is in the run's history."""
 
     def __init__(self) -> None:
         self._born = time.monotonic()
         self._heard: dict[str, float] = {}
         self._starts: dict[str, dict[int, dict[int, int]]] = {}  # attempt → node → rank → when
+        self._noted: set[str] = set()
 
     def beat(self, attempt_id: str) -> None:
         self._heard[attempt_id] = time.monotonic()
@@ -34,13 +35,19 @@ class Pulse:
     def started(
         self, attempt_id: str, node: int, ranks: dict[int, int], nodes: int
     ) -> dict[int, dict[int, int]] | None:
-        """Node → rank → when, as soon as all `nodes` have said it; None before, and when one says it again."""
-        known = self._starts.setdefault(attempt_id, {})
-        if node in known:
+        """Node → rank → when, once all `nodes` have said it; None before, and after it was noted."""
+        if attempt_id in self._noted:
             return None
-        known[node] = ranks
+        known = self._starts.setdefault(attempt_id, {})
+        known.setdefault(node, ranks)
         return known if len(known) == nodes else None
+
+    def noted(self, attempt_id: str) -> None:
+        """It is in the history, for good: a report that could not be committed comes again, and is to be noted then."""
+        if self._starts.pop(attempt_id, None) is not None:
+            self._noted.add(attempt_id)
 
     def forget(self, attempt_id: str) -> None:
         self._heard.pop(attempt_id, None)
         self._starts.pop(attempt_id, None)
+        self._noted.discard(attempt_id)

@@ -53,6 +53,18 @@ def test_bytes_under_a_wrong_name_are_refused(context: Context, blobs: Blobs) ->
     assert left_behind(context) == []
 
 
+def test_damaged_content_is_asked_for_again_and_replaced(context: Context, blobs: Blobs) -> None:
+    digest = hashlib.sha256(b"right").hexdigest()
+    blobs.put(digest, b"right")
+    Path(context.blobs.path_of(digest)).write_bytes(b"wrong")
+    with pytest.raises(DigestMismatch):
+        context.blobs.read(digest)
+    assert blobs.missing([digest]) == [digest]
+    blobs.put(digest, b"right")
+    assert blobs.missing([digest]) == []
+    assert blobs.read(digest) == b"right"
+
+
 @pytest.mark.parametrize("digest", ["abc", "A" * 64, "..%2f..%2fetc%2fpasswd", "z" * 64])
 def test_a_name_that_is_no_digest_never_becomes_a_path(http_client: Http, digest: str) -> None:
     for method in ("GET", "PUT"):

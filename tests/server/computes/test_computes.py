@@ -81,7 +81,7 @@ def test_making_it_again_brings_it_to_the_new_limits_and_its_nodes_stay_what_the
         (replace(CLUSTER, max_nodes=10**6), "from 1 to 1000"),
         (replace(CLUSTER, idle_seconds=-1), "idle_seconds"),
         (replace(CLUSTER, backend="cloud"), "No backend named 'cloud'"),
-        (replace(CLUSTER, vm_size="BIG"), "vm_size 'BIG'"),
+        (replace(CLUSTER, vm_size="Big"), "vm_size 'Big'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tx: Connection, new: NewCompute, says: str) -> None:

@@ -90,31 +90,7 @@ class DataReference(DataArgument):
         name = self.data_reference_name
         return DataReference(self.datastore, name, self.path_on_datastore, mode, path_on_compute, overwrite)
 
-    def __str__(self) -> str:
-        return ReferenceText(self)
-
-    __repr__ = __str__
-
-
-class ReferenceText(str, DataArgument):
-    """A reference as text that still knows what it names: scripts pass `str(reference)`, and add the reference to no
-    run configuration."""
-
-    _reference: DataReference
-
-    def __new__(cls, reference: DataReference) -> ReferenceText:
-        made = super().__new__(cls, reference._text_in_arguments())
-        made._reference = reference
-        return made
-
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)
-
-    def _text_in_arguments(self) -> str:
-        return str(self)
-
-    def _named(self) -> tuple[str, str, Any]:
-        return self._reference._named()
+    __repr__ = DataArgument.__str__
 
 
 class DataPath:

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trainyard.contract.data import OUTPUT_PATH, DataMode, DatasetDefinition, DataSource, RunInput, RunOutput
+from trainyard.contract.data import (
+    INPUT_MARK,
+    OUTPUT_MARK,
+    OUTPUT_PATH,
+    DataMode,
+    DatasetDefinition,
+    DataSource,
+    RunInput,
+    RunOutput,
+)
 from trainyard.contract.names import check_name
 from trainyard.sdk.errors import UserErrorException, sdk_errors
 from trainyard.sdk.submitting.arguments import DataArgument
@@ -27,7 +36,8 @@ def take_out(config: RunConfiguration, arguments: Sequence[str | DataArgument]) 
     texts = []
     for argument in arguments:
         if isinstance(argument, DataArgument):
-            if not (isinstance(argument, str) and argument._named()[1] in parts["data_references"]):
+            where, name, _ = argument._named()
+            if not (isinstance(argument, str) and name in parts[where]):
                 put(parts, argument)
             texts.append(argument._text_in_arguments())
         else:
@@ -37,6 +47,7 @@ def take_out(config: RunConfiguration, arguments: Sequence[str | DataArgument]) 
     outputs = [_upload(name, it) for name, it in parts["data_references"].items() if it.mode == "upload"]
     outputs += [_output(name, it) for name, it in parts["output_data"].items()]
     _check_names(inputs, outputs)
+    _check_texts([*texts, config.command] if isinstance(config.command, str) else texts, inputs, outputs)
     config.data_references = parts["data_references"]
     config.data = {it.name: _shown_input(it) for it in inputs if not it.reference}
     config.output_data = {it.name: _shown_output(it) for it in outputs if not it.reference}
@@ -231,6 +242,21 @@ def _check_names(inputs: list[RunInput], outputs: list[RunOutput]) -> None:
         if name in seen:
             raise UserErrorException(f"Two inputs or outputs of the run are named {name!r}. Name them apart.")
         seen.add(name)
+
+
+def _check_texts(texts: Iterable[str], inputs: list[RunInput], outputs: list[RunOutput]) -> None:
+    """Data that was put into a longer text names what the run must have otherwise: the node replaces the name in it."""
+    known = [INPUT_MARK + it.name for it in inputs] + [OUTPUT_MARK + it.name for it in outputs]
+    for text in texts:
+        rest = text
+        for mark in sorted(known, key=len, reverse=True):
+            rest = rest.replace(mark, "")
+        if INPUT_MARK in rest or OUTPUT_MARK in rest:
+            raise UserErrorException(
+                f"{text!r} has a dataset or an output within a text, and nothing says which one it is. Give it as an "
+                "item of its own, such as ['--data', dataset.as_mount()], or name it (as_named_input('name')) and put "
+                "it into run_config.data['name'] (an output into run_config.output_data) as well."
+            )
 
 
 def _mode(said: Any, name: str) -> DataMode:

@@ -20,6 +20,30 @@ class DataArgument:
         """(which of the three, the name there, the line)."""
         raise NotImplementedError
 
+    def __str__(self) -> str:
+        return DataText(self)
+
+
+class DataText(str, DataArgument):
+    """Such an argument as text that still knows what it names: scripts pass `str(reference)`, and add the reference to
+    no run configuration. Put into a longer text it is lost (see trainyard.sdk.runs.run_data)."""
+
+    _of: DataArgument
+
+    def __new__(cls, argument: DataArgument) -> DataText:
+        made = super().__new__(cls, argument._text_in_arguments())
+        made._of = argument
+        return made
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+    def _text_in_arguments(self) -> str:
+        return str(self)
+
+    def _named(self) -> tuple[str, str, Any]:
+        return self._of._named()
+
 
 def serialised(arguments: Iterable[Any] | None, what: str = "arguments") -> tuple[str, ...]:
     """All as text; those that name data must have been taken out."""

@@ -278,8 +278,9 @@ def _check_limits(min_nodes: int, max_nodes: int, idle_seconds: int) -> None:
 
 
 def _settings(new: NewCompute, machine: Machine) -> dict[str, Any]:
+    wanted = shape_of(new.vm_size)  # as it was written: so a refusal names it
     vm_size = (new.vm_size or DEFAULT).strip().upper()
-    shape, warnings = capped(vm_size, shape_of(vm_size), machine.cores, machine.memory_gb, len(machine.gpus))
+    shape, warnings = capped(vm_size, wanted, machine.cores, machine.memory_gb, len(machine.gpus))
     at_once = most_at_once(new.max_nodes, shape.gpus, len(machine.gpus))
     if at_once < new.max_nodes:
         warnings.append(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row
 
 from trainyard.contract.states import RunState
 from trainyard.server.context import Context
+from trainyard.server.db import after_commit
 from trainyard.server.runs.moves import Writer
 from trainyard.server.runs.records import RunRow
 
@@ -19,6 +21,7 @@ def note_starts(
     known = context.pulse.started(attempt.attempt_id, node, ranks, nodes)
     if known is None or RunState(row.state) is not RunState.RUNNING:
         return row
+    after_commit(tx, partial(context.pulse.noted, attempt.attempt_id))
     writer = Writer(tx, context.authenticator, context.clock(), "service")
     return writer.note(row, slowest(known))
 

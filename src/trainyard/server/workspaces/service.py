@@ -64,7 +64,10 @@ def create_workspace(tx: Connection, new: NewWorkspace, principal: str, now_ns: 
     if (row := tx.execute(same).first()) is not None:
         if new.exist_ok:
             return _workspace(row)
-        raise AlreadyExists(f"Workspace {new.name!r} exists already. Pass exist_ok=True to use it.")
+        raise AlreadyExists(
+            f"Workspace {new.name!r} exists already. To use it, pass exist_ok=True "
+            "(`trainyard workspace create --exist-ok`)."
+        )
     workspace_id = new_id()
     values = {name: getattr(new, name) for name in ("name", "subscription_id", "resource_group", "location")}
     row_values = {**values, "friendly_name": new.friendly_name, "tags": new.tags, "created_ns": now_ns}
