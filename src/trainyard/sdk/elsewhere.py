@@ -82,7 +82,9 @@ ELSEWHERE = {
     "azureml.data.HDFSOutputDatasetConfig": "there is no HDFS here. Use OutputFileDatasetConfig",
     "azureml.data.LinkFileOutputDatasetConfig": _LINK,
     "azureml.data.LinkTabularOutputDatasetConfig": _LINK,
-    "azureml.data.azure_data_lake_datastore": "use Datastore.register_azure_data_lake_gen2 and Datastore.get",
+    "azureml.data.azure_data_lake_datastore.AzureDataLakeDatastore": (
+        "Azure has switched Data Lake Gen1 off. Use Datastore.register_azure_data_lake_gen2"
+    ),
     "azureml.data.datacache": "what a run mounts is kept on its node for the next one. Use dataset.as_mount()",
     "azureml.data.dbfs_datastore": "Databricks' file system is not reached from here. Copy the data to a datastore",
     "azureml.data.sql_data_reference": "use Datastore.register_sql and Dataset.Tabular.from_sql_query",
