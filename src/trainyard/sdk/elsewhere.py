@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from importlib.machinery import PathFinder
+from importlib.machinery import PathFinder, SourceFileLoader
+from types import ModuleType
 from typing import Any
 
 _PIPELINE = (
@@ -136,9 +137,17 @@ class Leaves:
         if not fullname.startswith("azureml."):
             return None
         found = PathFinder.find_spec(fullname, path, target)
-        if found is not None and found.submodule_search_locations is None:
-            found.submodule_search_locations = []
+        if found is not None and found.submodule_search_locations is None and type(found.loader) is SourceFileLoader:
+            found.loader = _LeafLoader(found.loader.name, found.loader.path)
         return found
+
+
+class _LeafLoader(SourceFileLoader):
+    """Not by its specification, which would make it its own parent: others' modules import their neighbours by `.`."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        module.__path__ = []
 
 
 class NotHere:
