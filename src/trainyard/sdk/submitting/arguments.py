@@ -90,6 +90,6 @@ def passable(text: str, what: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise UserErrorException(
-            f"{what} is {text!r}, which has bytes that are no text (UTF-8). Give a name that is.", error
+            f"{what} is {text!r}, which has bytes that are no text (UTF-8). Take them out.", error
         ) from error
     return text
