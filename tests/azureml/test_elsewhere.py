@@ -53,6 +53,14 @@ def test_a_name_of_a_module_that_is_no_package() -> None:
         importlib.import_module("azureml.core.run.below")
 
 
+def test_modules_of_others_below_azureml_import_their_neighbours(tmp_path, monkeypatch) -> None:
+    (tmp_path / "anothers").mkdir()
+    for name, text in (("__init__", "from .one import value"), ("one", "from .two import value"), ("two", "value = 7")):
+        (tmp_path / "anothers" / f"{name}.py").write_text(text)
+    monkeypatch.setattr(azureml, "__path__", [*azureml.__path__, str(tmp_path)])
+    assert importlib.import_module("azureml.anothers").value == 7
+
+
 def test_other_packages_are_not_ours_to_speak_of() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'azureml_never_heard_of'$"):
         importlib.import_module("azureml_never_heard_of")

@@ -68,6 +68,7 @@ import pytest
         ("azureml.data", "FileDataset TabularDataset OutputFileDatasetConfig DataType __version__"),
         ("azureml.data.abstract_dataset", "AbstractDataset"),
         ("azureml.data.azure_storage_datastore", "AzureBlobDatastore AzureFileDatastore"),
+        ("azureml.data.azure_data_lake_datastore", "AzureDataLakeGen2Datastore"),
         ("azureml.data.data_reference", "DataReference"),
         ("azureml.data.datapath", "DataPath DataPathComputeBinding"),
         ("azureml.data.dataset_consumption_config", "DatasetConsumptionConfig"),

@@ -1,21 +1,12 @@
 """`trainyard models`, `deploy` and `services` against a real service in a scratch home."""
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 
 SCORE = "import os\ndef init():\n    print('ready')\ndef run(data):\n    return {'got': data}\n"
-
-
-@pytest.fixture(scope="module")
-def scratch(tmp_path_factory):
-    variables = {"TRAINYARD_HOME": str(tmp_path_factory.mktemp("home"))}
-    yield variables
-    command = [sys.executable, "-m", "trainyard.cli.main", "stop", "--all"]
-    subprocess.run(command, env={**os.environ, **variables}, check=True, timeout=60)
 
 
 @pytest.fixture(autouse=True)

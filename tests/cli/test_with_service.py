@@ -1,4 +1,4 @@
-"""The commands against a real service in a scratch home, which the first of them starts."""
+"""The commands against a real service in a scratch home."""
 
 import json
 import os
@@ -8,20 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-
-@pytest.fixture(scope="module")
-def scratch(tmp_path_factory):
-    """Variables of a home of this module's own, with a workspace; its service ends with the module."""
-    variables = {"TRAINYARD_HOME": str(tmp_path_factory.mktemp("home"))}
-    _run_in(variables, "workspace", "create", "default")
-    yield variables
-    _run_in(variables, "stop", "--all")
-
-
-def _run_in(variables, *arguments):
-    command = [sys.executable, "-m", "trainyard.cli.main", *arguments]
-    subprocess.run(command, env={**os.environ, **variables}, check=True, timeout=60)
 
 
 @pytest.fixture(autouse=True)

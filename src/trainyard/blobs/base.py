@@ -139,7 +139,7 @@ def disk_errors(path: str) -> Iterator[None]:
 
 def in_threads(function: Callable[[T], R], items: Sequence[T], threads: int = 0, few: int = _FEW) -> list[R]:
     """`function` of every item, in order; the first failure ends it. The work is reading, hashing, writing and waiting
-    for others, which leave the interpreter. Of less than `few` items each is done here."""
+    for others, which leave the interpreter. Fewer than `few` items are done here, one by one."""
     if len(items) < few or threads == 1:
         return [function(item) for item in items]
     from concurrent.futures import ThreadPoolExecutor  # here: it takes longer to import than most calls need

@@ -110,7 +110,7 @@ def _usage_sentence(error: CycloptsError, arguments: Sequence[str]) -> str:
     chain = " ".join(["trainyard", *(error.command_chain or ())])
     if isinstance(error, UnusedCliTokensError):
         extra = " ".join(map(repr, error.unused_tokens or ()))
-        return f"There is nothing for {extra} to say here. `{chain} --help` shows how it is said."
+        return f"`{chain}` takes no {extra}. `{chain} --help` shows how it is said."
     return f"{str(error).strip()} `{chain} --help` shows how it is said."
 
 

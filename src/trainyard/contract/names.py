@@ -63,7 +63,7 @@ def check_file_name(name: object) -> str:
     if not isinstance(name, str):
         raise InvalidName("a file", name, "it must be text")
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
-    if not parts or ".." in parts or "\0" in name or len(name) > MAX_FILE_NAME or not _is_text(name):
+    if not parts or ".." in parts or "\0" in name or len(name) > MAX_FILE_NAME or not is_text(name):
         raise InvalidName("a file", name, "a relative path of at most 1024 characters without '..'")
     return "/".join(parts)
 
@@ -77,7 +77,7 @@ def new_run_id(experiment: str, seconds: float) -> str:
     return f"{experiment}_{int(seconds)}_{os.urandom(4).hex()}"
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
     """A file system's name can be bytes that are no text; no table and no wire takes those."""
     try:
         name.encode()

@@ -70,11 +70,11 @@ class Fresh:
         """A file for another Python gives way, where pins may, to the package that is in it."""
         if not wanted.relax:
             return wanted, ()
-        pinned = {line: pin for line in wanted.requirements if (pin := of_foreign_wheel(line, python))}
-        notes = [f"A wheel that is named by its address is not for Python {python}: {it}." for it in pinned.values()]
+        instead = {line: pin for line in wanted.requirements if (pin := of_foreign_wheel(line, python))}
+        notes = [f"A wheel that is named by its address is not for Python {python}: {it}." for it in instead.values()]
         for note in notes:
             self.site.log(note)
-        return replace(wanted, requirements=tuple(pinned.get(it, it) for it in wanted.requirements)), tuple(notes)
+        return replace(wanted, requirements=tuple(instead.get(it, it) for it in wanted.requirements)), tuple(notes)
 
     def _resolve(self, resolver: Resolver, wanted: Wanted) -> tuple[Lock, tuple[str, ...]]:
         python = resolver.python

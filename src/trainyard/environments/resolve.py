@@ -102,7 +102,7 @@ class Resolver:
     ) -> str:
         """The lock, by building sources, or with other versions where that is allowed; never of those in `fixed`."""
         candidates = [line for line in lines if pins.pinned(line)]
-        lacking = self._all_lacking(candidates, free)
+        lacking = self._all_lacking(lines, free)
         users = [pin for pin in lacking if not pin.filled_in]
         given_way = [pin for pin in lacking if pin.filled_in or wanted.relax]
         if users and not wanted.relax:

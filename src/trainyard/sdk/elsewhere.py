@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from importlib.machinery import PathFinder
+from importlib.machinery import PathFinder, SourceFileLoader
+from types import ModuleType
 from typing import Any
 
 _PIPELINE = (
@@ -82,7 +83,9 @@ ELSEWHERE = {
     "azureml.data.HDFSOutputDatasetConfig": "there is no HDFS here. Use OutputFileDatasetConfig",
     "azureml.data.LinkFileOutputDatasetConfig": _LINK,
     "azureml.data.LinkTabularOutputDatasetConfig": _LINK,
-    "azureml.data.azure_data_lake_datastore": "use Datastore.register_azure_data_lake_gen2 and Datastore.get",
+    "azureml.data.azure_data_lake_datastore.AzureDataLakeDatastore": (
+        "Azure has switched Data Lake Gen1 off. Use Datastore.register_azure_data_lake_gen2"
+    ),
     "azureml.data.datacache": "what a run mounts is kept on its node for the next one. Use dataset.as_mount()",
     "azureml.data.dbfs_datastore": "Databricks' file system is not reached from here. Copy the data to a datastore",
     "azureml.data.sql_data_reference": "use Datastore.register_sql and Dataset.Tabular.from_sql_query",
@@ -134,9 +137,17 @@ class Leaves:
         if not fullname.startswith("azureml."):
             return None
         found = PathFinder.find_spec(fullname, path, target)
-        if found is not None and found.submodule_search_locations is None:
-            found.submodule_search_locations = []
+        if found is not None and found.submodule_search_locations is None and type(found.loader) is SourceFileLoader:
+            found.loader = _LeafLoader(found.loader.name, found.loader.path)
         return found
+
+
+class _LeafLoader(SourceFileLoader):
+    """Not by its specification, which would make it its own parent: others' modules import their neighbours by `.`."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        module.__path__ = []
 
 
 class NotHere:

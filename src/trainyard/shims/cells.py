@@ -65,10 +65,10 @@ def _is_python(text: str) -> bool:
 
 
 def _without_magics(lines: list[str]) -> Iterator[str]:
-    goes_on = False  # a magic's line, which ends with a backslash
+    continued = False  # a magic's line, which ends with a backslash
     for line in lines:
-        left = "" if goes_on else _line(line)
-        goes_on = line.endswith("\\") and (goes_on or left != line)
+        left = "" if continued else _line(line)
+        continued = line.endswith("\\") and (continued or left != line)
         yield left
 
 

@@ -1,6 +1,7 @@
 """HyperDrive as users write it: configurations that are refused here, and sweeps against the real service."""
 
 import json
+import os
 import warnings
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from trainyard.client.retention import Retention
 from trainyard.contract.retention import Deletion
+from trainyard.contract.runs import RunRecord
 from trainyard.contract.sweeps import Goal, SweepChild, SweepRecord, SweepSpec
 from trainyard.sdk.environments.environment import Environment
 from trainyard.sdk.errors import TrainingException
@@ -312,6 +314,19 @@ def test_the_table_shows_those_that_run_and_then_the_best():
         "#0   Completed  0.25 *  2.5 s  0.5",
         "… and 2 more",
     ]
+
+
+def test_a_terminal_without_the_characters_gets_others_in_the_table():
+    spec = SweepSpec({"kind": ["choice", ["\u2588"]]}, "loss", Goal.MINIMIZE, 1, 1, None)
+    child = SweepChild(0, "HD_0", _state("Completed"), {"kind": "\u2588"}, 0.25, 0.25, 1, 1_000_000_000, 2_000_000_000)
+    sweep = SweepRecord("HD", "e", _state("Completed"), "", spec, 1, (child,))
+    parent = RunRecord("HD", "w", "e", 1, _state("Completed"), "", 1, 1, "me", 0, warnings=("\u2026 mind",))
+    ours, theirs = os.openpty()
+    with open(ours, "rb", buffering=0) as shown, open(theirs, "w", encoding="ascii") as out:
+        assert sweep_table.follow(lambda: sweep, lambda: parent, out) is parent
+        lines = shown.read(4096).decode("ascii").splitlines()
+    assert lines[0] == "? mind"
+    assert lines[-1].split() == ["#0", "Completed", "0.25", "*", "0.25", "1", "1.0", "s", "?"]
 
 
 def _state(name):

@@ -13,6 +13,7 @@ from trainyard.sdk.computes.compute import ComputeTarget, compute_errors, show_w
 from trainyard.sdk.computes.vm_sizes import vm_sizes
 from trainyard.sdk.effects import no_effect
 from trainyard.sdk.errors import ComputeTargetException
+from trainyard.sdk.runs.screen import put
 from trainyard.sdk.times import duration, iso
 
 if TYPE_CHECKING:
@@ -267,8 +268,7 @@ def whole_number(value: Any, name: str) -> int | None:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    put(sys.stdout, text + "\n")
 
 
 def _say_nothing(text: str) -> None:

@@ -12,6 +12,7 @@ from trainyard.contract.sweeps import SWEEP_LOG, Goal, SweepChild, SweepRecord
 from trainyard.sdk.errors import ServiceException, TrainingException
 from trainyard.sdk.hyperdrive.errors import HyperDriveNotImplementedException
 from trainyard.sdk.runs.run import Run
+from trainyard.sdk.runs.screen import put
 
 if TYPE_CHECKING:
     from trainyard.sdk.hyperdrive.config import HyperDriveConfig
@@ -121,7 +122,7 @@ class HyperDriveRun(Run):
         if out.isatty():
             return sweep_table.follow(self._sweep, lambda: self._fresh(), out)
         record = run_stream.stream_one(self._runs, self._fresh(), SWEEP_LOG, out)
-        out.write("\n" + "\n".join(sweep_table.render(self._sweep(), width=110)) + "\n")
+        put(out, "\n" + "\n".join(sweep_table.render(self._sweep(), width=110)) + "\n")
         return record
 
 

@@ -12,6 +12,7 @@ from trainyard.contract.runs import RunRecord
 from trainyard.contract.states import TERMINAL, RunState
 from trainyard.contract.sweeps import Goal, SweepChild, SweepRecord, as_argument
 from trainyard.sdk.errors import ServiceException
+from trainyard.sdk.runs.screen import put
 
 _HEADINGS = ("run", "status", "best", "last", "reports", "time")
 _FIRST_TO_GO = ("last", "reports", "time")  # where the terminal is narrow: what was tried says more than these
@@ -47,8 +48,7 @@ def follow(look: Callable[[], SweepRecord], parent: Callable[[], RunRecord], out
         lines = render(sweep, size.columns or _WIDTH, (size.lines or _HEIGHT) - 5)
         over = [_UP.format(drawn) + _CLEAR] if drawn else []
         # in one piece, so that nothing flickers
-        out.write("".join([*over, *(f"{text}\n" for text in (*record.warnings[told:], *lines))]))
-        out.flush()
+        put(out, "".join([*over, *(f"{text}\n" for text in (*record.warnings[told:], *lines))]))
         told = len(record.warnings)
         drawn = len(lines)
         if record.state in TERMINAL:

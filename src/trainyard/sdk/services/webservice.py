@@ -20,6 +20,7 @@ from trainyard.contract.errors import WebserviceExists
 from trainyard.contract.serving import Auth
 from trainyard.sdk.errors import AzureMLException, WebserviceException, code_of
 from trainyard.sdk.models.model_labels import wanted_labels
+from trainyard.sdk.runs.screen import put
 from trainyard.sdk.services import scoring
 from trainyard.sdk.services.deploy import as_users
 from trainyard.sdk.services.service_kinds import class_of, image_name_of, kind_of, model_ids
@@ -375,8 +376,7 @@ class Webservice:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    put(sys.stdout, text)
 
 
 def _say_nothing(text: str) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from trainyard.contract.names import is_text
 from trainyard.sdk.errors import UserErrorException
 
 
@@ -110,10 +111,6 @@ def passable(text: str, what: str) -> str:
     """What a program can be given, and what can be sent to the service."""
     if "\0" in text:
         raise UserErrorException(f"{what} has a NUL character, which no program can be given. Remove it.")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise UserErrorException(
-            f"{what} is {text!r}, which has bytes that are no text (UTF-8). Give a name that is.", error
-        ) from error
+    if not is_text(text):
+        raise UserErrorException(f"{what} is {text!r}, which has bytes that are no text (UTF-8). Take them out.")
     return text
