@@ -73,6 +73,7 @@ class Worker(asyncio.Protocol):
         self._flights: dict[int, _Flight] = {}
         self._number = 0
         self._transport: asyncio.Transport | None = None
+        self._socket: socket.socket | None = None  # the transport's, under a number that outlives it
         self._process: asyncio.subprocess.Process | None = None
         self._watch: asyncio.Task[None] | None = None
         self.ready: Ready | None = None
@@ -92,12 +93,14 @@ class Worker(asyncio.Protocol):
 
     @property
     def takes_requests(self) -> bool:
-        return self.ready is not None and not self.leaving and self.ended is None
+        gone = self._transport is None or self._transport.is_closing()  # before its end is known it may break off
+        return self.ready is not None and not self.leaving and self.ended is None and not gone
 
     async def start(self, init_timeout_s: float) -> Ready:
         """Until init() is over. Raises WorkerDied with its reason."""
         try:
             ours, theirs = socket.socketpair()
+            self._socket = ours.dup()
         except OSError as error:
             self.ended = f"There is no socket for a scoring process: {error.strerror or error}."
             raise WorkerDied(self.ended) from error
@@ -118,6 +121,7 @@ class Worker(asyncio.Protocol):
             )
         except OSError as error:
             ours.close()
+            self._socket.close()
             self.ended = f"The interpreter {self._launch.interpreter} cannot be started: {error.strerror or error}."
             raise WorkerDied(self.ended) from error
         finally:
@@ -211,6 +215,7 @@ class Worker(asyncio.Protocol):
         code = await self._process.wait()
         if self.ended is None:
             self.ended = f"The scoring process ended with {_ending(code)}"
+        self._read_the_rest()
         begun = list(self._begun())
         why = RanTooLong if self._late else WorkerDied
         flights, self._flights = self._flights, {}
@@ -225,6 +230,14 @@ class Worker(asyncio.Protocol):
             self._transport.close()
         self.kill()  # whatever it left behind in its group
         self._on_end(self)
+
+    def _read_the_rest(self) -> None:
+        """Answers that it gave before it died, and that were not read yet: a transport that fails to write drops them.
+        Only after them is known which request it was at."""
+        assert self._socket is not None
+        with self._socket, contextlib.suppress(OSError):  # BlockingIOError: what it started has the other end, too
+            while data := self._socket.recv(1 << 16):
+                self.data_received(data)
 
 
 def _ending(code: int) -> str:
