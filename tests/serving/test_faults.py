@@ -80,6 +80,15 @@ def test_only_the_request_that_was_in_work_fails_with_its_process(of_script: OfS
     assert [number for number, reply in enumerate(replies) if reply.status != 200] == [20]
 
 
+def test_a_process_that_is_told_to_go_ends_by_itself(of_script: OfScript) -> None:
+    """Nobody has to kill it: what it registered for its end is done."""
+    script = "import atexit\ndef init():\n    atexit.register(print, 'tidied up')\ndef run(data):\n    return 1\n"
+    deployed = of_script(script)
+    assert deployed.post({}).json == 1
+    assert deployed.stop() == 0
+    assert "tidied up" in deployed.log()
+
+
 def test_sys_exit_in_run_is_an_error_like_others(of_script: OfScript) -> None:
     deployed = of_script(ON_DEMAND)
     pid = deployed.post({}).json

@@ -159,8 +159,9 @@ class Worker(asyncio.Protocol):
     async def stop(self, grace_s: float = GRACE_S) -> None:
         """The end of its socket ends it; then it is made to end."""
         self.leaving = True
-        if self._transport is not None:
+        if self._transport is not None and self._socket is not None:
             self._transport.close()
+            self._socket.close()
         if self._watch is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(self._watch), grace_s)

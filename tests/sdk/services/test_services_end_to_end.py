@@ -100,7 +100,9 @@ def deployed(ended, workspace, name, *arguments, **more):
 
 
 def test_a_folder_is_registered_listed_and_laid_out_again(here):
-    workspace = Workspace.create("models", show_output=False)  # others register models in that of all the tests
+    workspace = Workspace.create(
+        "of-models-alone", show_output=False
+    )  # others register models in that of all the tests
     (here / "net" / "variables").mkdir(parents=True)
     (here / "net" / "saved_model.pb").write_bytes(b"graph")
     (here / "net" / "variables" / "data").write_bytes(b"\x00\x01")
