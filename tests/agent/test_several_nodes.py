@@ -69,6 +69,14 @@ def test_an_error_that_a_rank_told_of_and_survived_is_none(yard: Yard) -> None:
     assert heard.ended == {0: NodeEnded(exit_code=0), 1: NodeEnded(exit_code=0)}
 
 
+def test_each_process_has_a_session_of_its_own(yard: Yard) -> None:
+    """Processors are shared out between sessions."""
+    heard = yard.run(
+        "import os; print(os.getsid(0) == os.getpid())", launcher="torch", roles=(Role("worker", 2),), ports=1
+    )
+    assert [heard.log(LOG.format(rank)) for rank in range(2)] == [b"True\n"] * 2
+
+
 def test_torch_processes_meet(either: Yard) -> None:
     code = "import os; print(os.environ['RANK'], os.environ['AZ_BATCHAI_PYTORCH_INIT_METHOD'].partition(':')[0])"
     heard = either.run(code, nodes=2, launcher="torch", roles=(Role("worker", 2),), ports=1)
