@@ -26,6 +26,7 @@ from typing import Any
 HERE = Path(__file__).parent
 NOTHING = object()
 _FRAMEWORKS = ("numpy", "scikit-learn", "tensorflow", "tensorflow-cpu", "tf-keras", "torch", "mlflow", "pandas")
+_NOTEBOOKS = "## Published notebooks"
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,7 @@ def reason_of(difference: Difference, known: list[tuple[str, str]]) -> str | Non
     return next((why for pattern, why in known if fnmatch.fnmatch(difference.name, pattern) or pattern == said), None)
 
 
-def page(sections: list[Section], found: list[Difference], acceptance: Path | None) -> str:
+def page(sections: list[Section], found: list[Difference], acceptance: Path | None, before: str) -> str:
     from trainyard import __version__
     from trainyard.sdk.elsewhere import ELSEWHERE
 
@@ -287,16 +288,18 @@ def page(sections: list[Section], found: list[Difference], acceptance: Path | No
         out.append(f"| `{name}` | {what} | {reason_of(mine_of_it[0], known) or 'not yet'} |")
     out += ["", "## What is not part of Trainyard", "", "| name | use instead |", "|---|---|"]
     out += [f"| `{name}` | {why} |" for name, why in sorted(ELSEWHERE.items()) if look_up(name) is NOTHING]
-    return "\n".join([*out, *_acceptance(acceptance), ""])
+    return "\n".join([*out, *_acceptance(acceptance, before), ""])
 
 
-def _acceptance(report: Path | None) -> list[str]:
+def _acceptance(report: Path | None, before: str) -> list[str]:
+    """Without a report, what the page had `before` stays."""
     if report is None:
-        return []
+        _, heading, table = before.partition(_NOTEBOOKS)
+        return ["", (heading + table).rstrip("\n")] if heading else []
     cases = json.loads(report.read_text(encoding="utf-8"))
     passed = sum(case["status"] == "PASS" for case in cases)
     versions = [f"{name} {version}" for name in _FRAMEWORKS if (version := _version(name))]
-    out = ["", "## Published notebooks", ""]
+    out = ["", _NOTEBOOKS, ""]
     out += [
         f"{passed} of {len(cases)} run from their first cell to their last, unedited but for the addresses of data and"
     ]
@@ -323,7 +326,9 @@ def _version(package: str) -> str | None:
 def main() -> None:
     sections = surface((HERE / "surface.txt").read_text(encoding="utf-8"))
     report = Path(sys.argv[2]) if len(sys.argv) > 2 else None
-    Path(sys.argv[1]).write_text(page(sections, differences(sections), report), encoding="utf-8")
+    target = Path(sys.argv[1])
+    before = target.read_text(encoding="utf-8") if target.exists() else ""
+    target.write_text(page(sections, differences(sections), report, before), encoding="utf-8")
 
 
 if __name__ == "__main__":
