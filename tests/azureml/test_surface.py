@@ -69,9 +69,10 @@ def test_the_page(tmp_path: Path) -> None:
         '[{"id": "a-case", "status": "PASS", "cells_run": 3, "cells": 3, "error": ""},'
         ' {"id": "b-case", "status": "FAIL", "cells_run": 1, "cells": 3, "error": "OSError: a | b"}]'
     )
-    text = tool.page(sections, tool.differences(sections), report)
+    text = tool.page(sections, tool.differences(sections), report, "")
     assert "| Z1 A chapter | 9 | 3 |" in text
     assert "| `azureml.core.Nothing` | is not here | not yet |" in text
     assert "| a-case | PASS | 3/3 |  |" in text
     assert "| b-case | FAIL | 1/3 | OSError: a \\| b |" in text
     assert "1 of 2 run from their first cell to their last" in text
+    assert tool.page(sections, tool.differences(sections), None, text) == text  # the notebooks that were run then
