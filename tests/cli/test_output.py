@@ -64,6 +64,8 @@ def test_columns_are_left_out_as_far_as_it_is_too_narrow(monkeypatch) -> None:
     headings, rows = ["run", "empty", "nodes", "target"], [["r" * 10, "", 1, "cluster"]]
     assert fitting(headings, rows, ["nodes", "target"], {}) == (["run", "target"], [["r" * 10, "cluster"]], ["nodes"])
     assert fitting(headings, rows, [], {}) == (["run", "nodes", "target"], [["r" * 10, 1, "cluster"]], [])
+    named_alike = fitting(["run", "name", "name"], [["r" * 20, "the run's", "a parameter"]], ["name"], {})
+    assert named_alike == (["run", "name"], [["r" * 20, "the run's"]], ["name"])
     console.cache_clear()
 
 

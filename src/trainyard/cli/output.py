@@ -145,7 +145,7 @@ def fitting(
         if room_of(kept, cells, narrowest) <= console().width:
             break
         if name in kept:
-            at = kept.index(name)
+            at = len(kept) - 1 - kept[::-1].index(name)  # the last: a parameter may be called as a fixed column is
             kept, cells = kept[:at] + kept[at + 1 :], [row[:at] + row[at + 1 :] for row in cells]
             left_out.append(name)
     return kept, cells, left_out
