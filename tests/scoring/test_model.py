@@ -99,6 +99,24 @@ def test_one_that_the_model_chokes_on_fails_by_itself() -> None:
     assert json.loads(answers[0].body) == [[5.0, 6.0]]
 
 
+def test_a_model_that_takes_no_made_up_values_is_not_asked_with_them_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    def of_known(x: Any) -> Any:
+        if not set(x.flat) <= {1.0, 5.0, 6.0}:
+            raise ValueError("never seen")
+        return x.sum(1)
+
+    scorer, equal = Scored(of_known), {"data": [[1.0, 1.0]]}
+    assert answered(scorer.score_many(asked(equal, equal))) == [[2.0]] * 2
+    scorer.calls.clear()
+    assert answered(scorer.score_many(asked(equal, equal))) == [[2.0]] * 2
+    assert scorer.calls == [1, 1]
+    assert capsys.readouterr().err == ""
+    assert answered(scorer.score_many(asked(equal, SECOND))) == [[2.0], [11.0]]  # different ones are the proof
+    scorer.calls.clear()
+    assert answered(scorer.score_many(asked(equal, equal))) == [[2.0]] * 2
+    assert scorer.calls == [2]
+
+
 def test_sums_in_another_order_are_no_difference() -> None:
     scorer = Scored(lambda x: (x * (1 + 1e-6 * len(x))).astype(numpy.float32))
     scorer.score_many(asked(FIRST, SECOND))

@@ -64,6 +64,7 @@ class ModelScorer(Scorer):
         super().__init__(assignment)
         self._proven: set[Hashable] = set()  # ways to call the model that answer each row by itself
         self._refuted: set[Hashable] = set()
+        self._particular: set[Hashable] = set()  # those that take no made-up values: different requests are the proof
 
     def ports(self, call: Hashable) -> Sequence[Port]:
         """The inputs of one way to call the model."""
@@ -117,10 +118,9 @@ class ModelScorer(Scorer):
         call = group[0].call
         if len(group) > 1 and call not in self._refuted and self.joins(group[0]):
             try:
-                if call not in self._proven:
-                    self._prove(group)
-                outputs = self._one_call(group)
-                return [_answer(asked, output) for asked, output in zip(group, outputs)]
+                if call in self._proven or self._may_share(group):
+                    outputs = self._one_call(group)
+                    return [_answer(asked, output) for asked, output in zip(group, outputs)]
             except _NotRowByRow as error:
                 self._refuted.add(call)
                 print(f"{error} Its requests are no longer put together.", file=sys.stderr)
@@ -141,17 +141,29 @@ class ModelScorer(Scorer):
         ends = list(itertools.accumulate(rows))
         return [{name: output[end - count : end] for name, output in outputs.items()} for count, end in zip(rows, ends)]
 
-    def _prove(self, group: list[Asked]) -> None:
+    def _may_share(self, group: list[Asked]) -> bool:
         """That a first axis is free does not make its elements independent rows: it may be a sequence. So at first two
         different requests, or one and a variation of it, are scored by themselves too, and must be answered alike."""
         first = group[0]
         other = next((asked for asked in group if not _agree(first.arrays, asked.arrays)), None)
+        if other is None and first.call in self._particular:
+            return False
         pair = [first, other or replace(first, arrays=_varied(first.arrays))]
-        for asked, output in zip(pair, self._one_call(pair)):
+        try:
+            outputs = self._one_call(pair)
+        except _NotRowByRow:
+            raise
+        except Exception:
+            if other is not None:
+                raise
+            self._particular.add(first.call)
+            return False
+        for asked, output in zip(pair, outputs):
             if not _agree(self.call(asked.arrays, asked.call), output):
                 raise _NotRowByRow("The model answers a request differently when it gets others along with it.")
         if not _agree(first.arrays, pair[1].arrays):
             self._proven.add(first.call)
+        return True
 
     def _alone(self, asked: Asked) -> Answer:
         try:
