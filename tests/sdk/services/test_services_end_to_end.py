@@ -99,10 +99,8 @@ def deployed(ended, workspace, name, *arguments, **more):
 # Models
 
 
-def test_a_folder_is_registered_listed_and_laid_out_again(here):
-    workspace = Workspace.create(
-        "of-models-alone", show_output=False
-    )  # others register models in that of all the tests
+def test_a_folder_is_registered_listed_and_laid_out_again(home, here):
+    workspace = Workspace.create("of-models-alone", show_output=False)  # the others share one
     (here / "net" / "variables").mkdir(parents=True)
     (here / "net" / "saved_model.pb").write_bytes(b"graph")
     (here / "net" / "variables" / "data").write_bytes(b"\x00\x01")
