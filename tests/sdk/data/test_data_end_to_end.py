@@ -116,7 +116,7 @@ def test_paths_of_single_files_are_kept_from_their_common_folder(store, tmp_path
         store.upload(str(tmp_path / "none"))
 
 
-def test_a_workspace_knows_its_datastores(tmp_path):
+def test_a_workspace_knows_its_datastores(home, tmp_path):
     workspace = Workspace.create("stores", show_output=False)  # others register datastores in that of all the tests
     store = workspace.get_default_datastore()
     mine = Datastore.register_folder(workspace, "mine", str(tmp_path / "mine"), create_if_not_exists=True)
