@@ -237,7 +237,7 @@ class Worker(asyncio.Protocol):
         Only after them is known which request it was at."""
         assert self._socket is not None
         with self._socket, contextlib.suppress(OSError):  # BlockingIOError: what it started has the other end, too
-            while data := self._socket.recv(1 << 16):
+            while data := self._socket.recv(1 << 16, socket.MSG_DONTWAIT):
                 self.data_received(data)
 
 
