@@ -170,6 +170,19 @@ def test_a_model_that_mlflow_logs_without_an_example_is_kept_whole(job: Job) -> 
     assert "torch.Size([1, 1])" in output
 
 
+@needs("torch", "onnx")
+def test_a_model_is_exported_to_onnx_as_one_file(job: Job) -> None:
+    output = job(
+        "import os, torch\n"
+        "os.makedirs('exported')\n"
+        "net = torch.nn.Linear(3, 2)\n"
+        "torch.onnx.export(net, torch.zeros(1, 3), 'exported/net.onnx', input_names=['in'], output_names=['out'])\n"
+        "print(os.listdir('exported'))\n"
+    )
+    assert "trainyard: torch: torch.onnx.export writes one file, as before PyTorch 2.9 (dynamo=False)." in output
+    assert "['net.onnx']" in output
+
+
 @needs("torch")
 def test_old_torch(job: Job, tmp_path: Path) -> None:
     output = job(

@@ -1,4 +1,4 @@
-"""Old PyTorch: whole models in files, also in MLflow's, and `loss.data[0]`."""
+"""Old PyTorch: whole models in files, also in MLflow's and ONNX's, and `loss.data[0]`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def install() -> None:
 
 def _apply(torch: ModuleType) -> None:
     _load(torch)
+    _export(torch)
     if program.needs("torch") and any(sign.name == ".data[0]" for sign in program.signs()):
         _index_of_a_number(torch)
 
@@ -51,6 +52,27 @@ def _load(torch: Any) -> None:
             return original(f, *arguments, **dict(given, weights_only=False))
 
     torch.load = load
+
+
+def _export(torch: Any) -> None:
+    """PyTorch 2.9 exports to ONNX in another way, with a package more and the weights in a file beside the model's. The
+    way of before, which scripts were written for, is still to be had."""
+    import functools
+    import inspect
+
+    original = torch.onnx.export
+    way = inspect.signature(original).parameters.get("dynamo")
+    if way is None or way.default is not True:
+        return
+
+    @functools.wraps(original)
+    def export(*arguments: Any, **given: Any) -> Any:
+        if "dynamo" not in given and "dynamic_shapes" not in given:
+            did("torch", "torch.onnx.export writes one file, as before PyTorch 2.9 (dynamo=False).")
+            given["dynamo"] = False
+        return original(*arguments, **given)
+
+    torch.onnx.export = export
 
 
 def _logged_whole(flavor: Any) -> None:
