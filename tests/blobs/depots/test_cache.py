@@ -240,10 +240,10 @@ def test_who_is_told_to_end_does_not_wait_for_the_rest(cache):
     try:
         with pytest.raises(Told):
             cache.view(found, tell)
-    finally:
+        assert depot.reading.acquire(blocking=False)
+        for thread in threading.enumerate():
+            if thread.name.startswith("ThreadPool"):  # one that was just starting ends by itself
+                thread.join(30)
+                assert not thread.is_alive()
+    finally:  # not before the last of them has told us: nobody else takes that signal
         signal.signal(signal.SIGUSR1, before)
-    assert depot.reading.acquire(blocking=False)
-    for thread in threading.enumerate():
-        if thread.name.startswith("ThreadPool"):  # one that was just starting ends by itself
-            thread.join(30)
-            assert not thread.is_alive()

@@ -367,7 +367,7 @@ def test_a_sweep_says_which_runs_were_stopped_and_shows_ranges_on_their_own_scal
 def test_a_distributed_run_has_a_log_for_each_rank(workspace, page, tmp_path):
     (tmp_path / "train.py").write_text(
         "import os, time\nrank = os.environ['RANK']\nfor n in range(3):\n    print(f'\\r{n}', end='')\n"
-        "print(f'\\rrank {rank} <b>said</b>')\ntime.sleep(1.2)\n"
+        "print(f'\\rrank {rank} <b>said</b>')\ntime.sleep(4)\n"
     )
     own = Environment("own")
     own.python.user_managed_dependencies = True
